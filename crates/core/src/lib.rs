@@ -1,0 +1,23 @@
+//! The words of Petasos as types, and the pure middle of the system.
+//!
+//! A session is an append-only log of [`event::Event`]s. [`state::State`] is the fold that says where a turn
+//! stands, [`context::Context`] the fold that a model reads, and [`step`] decides what is appended next.
+//!
+//! Nothing in this crate does I/O, reads a clock or makes an id: time and ids come in as arguments. It must
+//! not know about any wire protocol, database or model vendor.
+
+pub mod agent;
+// pub mod context;
+pub mod event;
+pub mod ids;
+pub mod key;
+pub mod limits;
+pub mod model;
+pub mod session;
+// pub mod state;
+// pub mod step;
+pub mod title;
+
+pub use event::{Event, Payload};
+pub use ids::{AgentId, EventId, KeyId, SessionId, TenantId};
+// pub use state::State;

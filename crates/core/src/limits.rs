@@ -1,0 +1,30 @@
+//! Bounds on what one turn and one session may use.
+
+use std::time::Duration;
+
+/// When a turn is stopped, whatever the model wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls in one turn.
+    pub turn_model_calls: u32,
+    /// Time that one turn may run between two pauses.
+    pub turn_time: Duration,
+    /// Tokens, read and written, in one turn.
+    pub turn_tokens: u64,
+    /// Tokens, read and written, in the whole session; none for no bound.
+    pub session_tokens: Option<u64>,
+    /// Tool calls that one model answer may make.
+    pub step_tool_calls: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            turn_model_calls: 100,
+            turn_time: Duration::from_secs(3600),
+            turn_tokens: 20_000_000,
+            session_tokens: None,
+            step_tool_calls: 64,
+        }
+    }
+}

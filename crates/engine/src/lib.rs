@@ -1,0 +1,1 @@
+//! One actor per awake session: carries out the effects of turns.

@@ -1,0 +1,1 @@
+//! The only way out of Petasos: the HTTP client, SSE decoding and retries.

@@ -1,0 +1,1 @@
+//! The HTTP server: authentication, surfaces and streaming.

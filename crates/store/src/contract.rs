@@ -1,0 +1,231 @@
+//! The contract that every store keeps.
+//!
+//! Three promises hold everywhere. A write that returned `Ok` survives a crash of the process and of the
+//! machine. A write is seen whole or not at all. A page that follows a cursor repeats nothing and skips
+//! nothing that was there when the first page was read, however many rows were added since.
+
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use petasos_core::agent::AgentVersion;
+use petasos_core::event::Event;
+use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
+use petasos_core::key::KeyRecord;
+use petasos_core::session::{SessionRecord, SessionView, Status};
+
+use crate::error::Result;
+
+/// A store: agents, sessions, their logs, keys and grants.
+pub trait Store: AgentStore + SessionStore + EventLog + KeyStore + GrantStore {}
+
+impl<S: AgentStore + SessionStore + EventLog + KeyStore + GrantStore> Store for S {}
+
+/// Where a listing goes on. Opaque to everyone but the store that made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(pub String);
+
+/// Which part of a listing is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRequest {
+    /// Go on after this; none for the first page.
+    pub after: Option<Cursor>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A part of a listing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where to go on; none at the end.
+    pub next: Option<Cursor>,
+}
+
+/// Versioned agents.
+pub trait AgentStore: Send + Sync + 'static {
+    /// Keeps version 1 of a new agent. `AlreadyExists` if the tenant has an agent of that id.
+    fn create_agent(&self, agent: AgentVersion) -> BoxFuture<'_, Result<()>>;
+
+    /// Keeps the next version of an agent. `Stale` unless the newest one is `agent.version - 1`, `NotFound` if
+    /// there is none. `created_at` and `archived_at` of the agent stay as they are.
+    fn add_agent_version(&self, agent: AgentVersion) -> BoxFuture<'_, Result<()>>;
+
+    /// The newest version of an agent, or the one asked for.
+    fn agent<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a AgentId,
+        version: Option<u32>,
+    ) -> BoxFuture<'a, Result<Option<AgentVersion>>>;
+
+    /// The newest versions of a tenant's agents, newest agent first, archived ones left out.
+    fn agents<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<AgentVersion>>>;
+
+    /// All versions of one agent, newest first.
+    fn agent_versions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a AgentId,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<AgentVersion>>>;
+
+    /// Archives an agent, or brings it back with `None`. `NotFound` if there is none.
+    fn archive_agent<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a AgentId,
+        at: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<()>>;
+}
+
+/// Which sessions are wanted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionFilter {
+    /// Only those of this agent.
+    pub agent_id: Option<AgentId>,
+    /// Only those of this user.
+    pub user_id: Option<String>,
+    /// Only those with this status.
+    pub status: Option<Status>,
+    /// Only those whose metadata has all of these. A value that is not a string matches by its JSON text.
+    pub metadata: Vec<(String, String)>,
+    /// Archived ones too, which are otherwise left out.
+    pub include_archived: bool,
+    /// Archived ones only.
+    pub only_archived: bool,
+}
+
+/// Sessions without their logs.
+pub trait SessionStore: Send + Sync + 'static {
+    /// Keeps a new session with an empty log.
+    fn create_session(&self, session: SessionRecord) -> BoxFuture<'_, Result<()>>;
+
+    /// One session of a tenant.
+    fn session<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<SessionRecord>>>;
+
+    /// A tenant's sessions, newest first.
+    fn sessions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        filter: SessionFilter,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<SessionRecord>>>;
+
+    /// Removes a session and its log for good. `false` if there was none.
+    fn delete_session<'a>(&'a self, tenant: &'a TenantId, id: &'a SessionId) -> BoxFuture<'a, Result<bool>>;
+
+    /// Every session whose turn is under way, whoever owns it: what a restart has to pick up.
+    fn running_sessions(&self) -> BoxFuture<'_, Result<Vec<(TenantId, SessionId)>>>;
+}
+
+/// Events to append to one log, with everything that must be true when they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Append {
+    /// The session.
+    pub session_id: SessionId,
+    /// The sequence of the last event that the writer knows of.
+    pub expected_sequence: u64,
+    /// The events, numbered from `expected_sequence + 1` on. User events that one of them takes up
+    /// (`Payload::takes_up`) get its `created_at` as their `processed_at`. A `user.tool_confirmation` that
+    /// allows its tool with scope `always` also adds a grant for the session's agent and user (a session without a
+    /// user has none to add it to).
+    pub events: Vec<Event>,
+    /// The session as it is after these events.
+    pub view: SessionView,
+    /// A fold of the log up to these events, to start from next time.
+    pub checkpoint: Option<Vec<u8>>,
+}
+
+/// A stored fold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// The last event that it contains.
+    pub sequence: u64,
+    /// Whatever the engine put there.
+    pub state: Vec<u8>,
+}
+
+/// Oldest or newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// Oldest first.
+    #[default]
+    Ascending,
+    /// Newest first.
+    Descending,
+}
+
+/// Which events are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventQuery {
+    /// Only those with a higher sequence.
+    pub after: Option<u64>,
+    /// Only those with a lower sequence.
+    pub before: Option<u64>,
+    /// Only these type names; empty for all.
+    pub types: Vec<String>,
+    /// Oldest or newest first.
+    pub order: Order,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// The logs of sessions.
+pub trait EventLog: Send + Sync + 'static {
+    /// Appends events, all or nothing. `Stale` if the log does not end at `expected_sequence`, `NotFound` if the
+    /// session is gone.
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<()>>;
+
+    /// Reads a part of a log. A session that is gone has no events.
+    fn events<'a>(
+        &'a self,
+        session_id: &'a SessionId,
+        query: EventQuery,
+    ) -> BoxFuture<'a, Result<Vec<Event>>>;
+
+    /// The newest fold that was stored with an append.
+    fn checkpoint<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>>;
+}
+
+/// API keys, by the hash of the key.
+pub trait KeyStore: Send + Sync + 'static {
+    /// Keeps a new key.
+    fn create_key(&self, key: KeyRecord) -> BoxFuture<'_, Result<()>>;
+
+    /// The key with this hash, revoked or not.
+    fn key_by_hash<'a>(&'a self, hash: &'a str) -> BoxFuture<'a, Result<Option<KeyRecord>>>;
+
+    /// All keys, of one tenant or of all, newest first.
+    fn keys<'a>(&'a self, tenant: Option<&'a TenantId>) -> BoxFuture<'a, Result<Vec<KeyRecord>>>;
+
+    /// Revokes a key. `NotFound` if there is none; revoking twice keeps the first time.
+    fn revoke_key<'a>(&'a self, id: &'a KeyId, at: Timestamp) -> BoxFuture<'a, Result<()>>;
+}
+
+/// Tools that a user allowed an agent for good. Made by [`EventLog::append`].
+pub trait GrantStore: Send + Sync + 'static {
+    /// The tools that this agent may use for this user without asking.
+    fn grants<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        user_id: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>>>;
+
+    /// Takes a grant back. `false` if there was none.
+    fn revoke_grant<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        user_id: &'a str,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<bool>>;
+}

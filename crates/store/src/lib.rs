@@ -1,0 +1,19 @@
+//! Where logs, agents and keys are kept.
+//!
+//! [`Store`] is the contract: what a write promises, and what a reader may rely on. No type of any database
+//! appears in it, and [`suite`] checks every implementation against it. [`sqlite`] is the embedded default.
+//!
+//! This crate is the only one that opens a database. It must not decide anything about sessions: it keeps
+//! what it is given, all or nothing.
+
+mod contract;
+mod error;
+pub mod sqlite;
+#[doc(hidden)]
+pub mod suite;
+
+pub use contract::{
+    AgentStore, Append, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, KeyStore, Order, Page,
+    PageRequest, SessionFilter, SessionStore, Store,
+};
+pub use error::{Error, Result};

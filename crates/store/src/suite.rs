@@ -1,0 +1,1 @@
+//! Checks a store against the contract.

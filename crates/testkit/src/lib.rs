@@ -1,0 +1,1 @@
+//! For tests only: a scripted model server, a real server on port 0, fixtures.

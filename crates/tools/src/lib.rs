@@ -1,0 +1,1 @@
+//! The built-in tools and the seam that runs them.
