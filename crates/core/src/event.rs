@@ -234,8 +234,6 @@ impl Payload {
         match self {
             Payload::ModelStarted(started) => &started.takes_up,
             Payload::StatusIdle(idle) => &idle.takes_up,
-            Payload::ToolStarted(started) => &started.takes_up,
-            Payload::ToolResult(result) | Payload::McpToolResult(result) => &result.takes_up,
             _ => &[],
         }
     }
@@ -406,7 +404,7 @@ pub struct AgentThinking {
 /// Whether running a tool twice could do harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
+pub enum ToolEffect {
     /// It only looks.
     ReadOnly,
     /// It may change something, and is never run twice by itself.
@@ -423,7 +421,7 @@ pub struct ToolUse {
     /// Its arguments.
     pub input: Map<String, Value>,
     /// Whether it changes anything.
-    pub effect: Effect,
+    pub effect: ToolEffect,
     /// One line for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
@@ -443,9 +441,6 @@ pub struct ToolResult {
     pub content: Vec<Block>,
     /// Whether the tool failed, was denied or never ran.
     pub is_error: bool,
-    /// User events that this settles.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub takes_up: Vec<u64>,
 }
 
 /// Payload of `agent.custom_tool_use`.
@@ -470,6 +465,17 @@ pub struct ClarifyRequest {
     pub choices: Option<Vec<String>>,
 }
 
+impl ClarifyRequest {
+    /// The arguments of the `clarify` call that raised it.
+    pub fn input(&self) -> Map<String, Value> {
+        object([("question", self.question.as_str().into()), ("choices", self.choices.clone().into())])
+    }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 /// Payload of `agent.sudo_request`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SudoRequest {
@@ -490,6 +496,13 @@ pub struct SecretRequest {
     pub name: String,
     /// What to tell the person who is asked.
     pub prompt: String,
+}
+
+impl SecretRequest {
+    /// The arguments of the `request_secret` call that raised it.
+    pub fn input(&self) -> Map<String, Value> {
+        object([("name", self.name.as_str().into()), ("prompt", self.prompt.as_str().into())])
+    }
 }
 
 /// Payload of `agent.thread_message_sent` and `agent.thread_message_received`.
@@ -520,9 +533,21 @@ pub struct ModelFinished {
     pub model: String,
     /// What it cost.
     pub usage: Usage,
+    /// Why the answer is shorter than the model wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short: Option<CutShort>,
     /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub error: Option<Failure>,
+}
+
+/// Why a model call or a turn failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// A stable code for programs.
+    pub code: String,
+    /// What happened and what to do, for people.
+    pub message: String,
 }
 
 /// Payload of `tool.started`.
@@ -530,9 +555,6 @@ pub struct ModelFinished {
 pub struct ToolStarted {
     /// The call that starts.
     pub tool_use_id: ToolUseId,
-    /// User events that this settles.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub takes_up: Vec<u64>,
 }
 
 /// Who named a session.

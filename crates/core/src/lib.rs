@@ -7,17 +7,17 @@
 //! not know about any wire protocol, database or model vendor.
 
 pub mod agent;
-// pub mod context;
+pub mod context;
 pub mod event;
 pub mod ids;
 pub mod key;
 pub mod limits;
 pub mod model;
 pub mod session;
-// pub mod state;
-// pub mod step;
+pub mod state;
+pub mod step;
 pub mod title;
 
 pub use event::{Event, Payload};
 pub use ids::{AgentId, EventId, KeyId, SessionId, TenantId};
-// pub use state::State;
+pub use state::State;

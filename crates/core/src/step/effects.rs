@@ -1,0 +1,39 @@
+//! What must be going on in a given state.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::limits::Limits;
+use crate::state::{Call, Phase, Progress, State};
+
+/// Work that the driver carries out. Each ends in an input.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Call the model. Ends in `ModelFinished`.
+    CallModel {
+        /// Which call of the turn it is.
+        call: u32,
+    },
+    /// Run a tool whose start is in the log. Ends in `ToolFinished`.
+    RunTool(Call),
+    /// Wait until the turn has run for as long as it may. Ends in `DeadlinePassed`.
+    Deadline(Timestamp),
+}
+
+/// The effects that a state wants. One that is already under way is not started again; one that is under way and
+/// no longer wanted is stopped.
+pub fn effects(state: &State, limits: &Limits) -> Vec<Effect> {
+    let Some(turn) = state.turn.as_ref().filter(|turn| !turn.is_paused()) else { return Vec::new() };
+    let mut wanted = Vec::new();
+    match &turn.phase {
+        Phase::Opening => {}
+        Phase::CallingModel => wanted.push(Effect::CallModel { call: turn.model_calls }),
+        Phase::Acting { calls, .. } => {
+            let started = calls.iter().filter(|call| call.progress == Progress::Started);
+            wanted.extend(started.cloned().map(Effect::RunTool));
+        }
+    }
+    let time = SignedDuration::try_from(limits.turn_time).unwrap_or(SignedDuration::MAX);
+    let deadline = turn.running_since.saturating_add(time).unwrap_or(Timestamp::MAX);
+    wanted.push(Effect::Deadline(deadline));
+    wanted
+}

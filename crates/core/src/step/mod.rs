@@ -1,0 +1,323 @@
+//! The pure step of a turn.
+//!
+//! [`step`] takes the folded state and one input and says which events to append, all of them in one commit.
+//! [`effects`] says what must be going on in a given state. There is nothing else to a turn: a driver appends
+//! the events, carries out the effects, and feeds back what comes of them. After a crash it folds the log,
+//! feeds [`Input::Recover`], and carries on.
+
+mod effects;
+mod model;
+mod next;
+mod stop;
+mod user;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use crate::event::{
+    Block, ClarifyResult, CustomToolResult, Event, Failure, Payload, RequestAnswered, Titled,
+    ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
+};
+use crate::ids::{RequestId, ToolUseId};
+use crate::limits::Limits;
+use crate::model::{Opaque, Stop, Usage};
+use crate::state::{CallKind, Progress, State};
+
+pub use effects::{Effect, effects};
+
+/// Something that happened outside the log.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// A person or application sent these together: all are taken, or none.
+    User {
+        /// What was sent, in order.
+        events: Vec<UserEvent>,
+        /// What the model call under way has said so far, which an interrupt keeps.
+        said_so_far: String,
+    },
+    /// A model call ended.
+    ModelFinished {
+        /// Which call of the turn it was.
+        call: u32,
+        /// The model, as `provider/model`.
+        model: String,
+        /// What came of it.
+        outcome: Result<PlannedAnswer, Failure>,
+    },
+    /// A tool ended.
+    ToolFinished {
+        /// The call.
+        id: String,
+        /// What the model is told.
+        content: Vec<Block>,
+        /// Whether it failed.
+        is_error: bool,
+    },
+    /// The turn has run for as long as it may.
+    DeadlinePassed,
+    /// The process that drove this session is gone, and everything that was under way with it.
+    Recover,
+    /// The title was set by a person or application.
+    Title(Titled),
+    /// The metadata was replaced.
+    Metadata(Map<String, Value>),
+    /// The session is put away; a turn under way is stopped.
+    Archive,
+}
+
+/// What a person or application can send.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UserEvent {
+    /// Opens a turn.
+    Message(UserMessage),
+    /// Guides the turn under way, or the next one.
+    Steer(UserSteer),
+    /// Ends the turn under way.
+    Interrupt(UserInterrupt),
+    /// Allows or denies a tool call.
+    ToolConfirmation(ToolConfirmation),
+    /// Answers a call of the application's own tool.
+    CustomToolResult(CustomToolResult),
+    /// Answers a question.
+    ClarifyResult(ClarifyResult),
+    /// A sudo password came. The caller keeps it.
+    SudoResult(RequestAnswered),
+    /// A secret came. The caller keeps it.
+    SecretResult(RequestAnswered),
+}
+
+/// A model's answer, with what is to be done about each of its calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedAnswer {
+    /// What it said, in order.
+    pub parts: Vec<PlannedPart>,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why it stopped.
+    pub stop: Stop,
+}
+
+/// A part of a model's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlannedPart {
+    /// Reasoning.
+    Thinking {
+        /// The readable part.
+        text: String,
+        /// What the provider wants back.
+        opaque: Option<Opaque>,
+    },
+    /// Text.
+    Text(String),
+    /// A tool call.
+    Call(PlannedCall),
+}
+
+/// A tool call, with what is to be done about it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlannedCall {
+    /// We or an MCP server can carry it out.
+    Tool {
+        /// Names the call.
+        id: ToolUseId,
+        /// Whose tool it is.
+        kind: ToolKind,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        input: Map<String, Value>,
+        /// Whether it changes anything.
+        effect: ToolEffect,
+        /// One line for people.
+        preview: Option<String>,
+        /// Whether it may run.
+        permission: Permission,
+        /// A sudo password that it needs.
+        sudo: Option<(RequestId, String)>,
+    },
+    /// The application carries it out.
+    Custom {
+        /// Names the call.
+        id: ToolUseId,
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        input: Map<String, Value>,
+    },
+    /// The user is asked.
+    Clarify {
+        /// Names the question.
+        request_id: RequestId,
+        /// The question.
+        question: String,
+        /// Offered answers.
+        choices: Option<Vec<String>>,
+    },
+    /// The user is asked for a secret.
+    Secret {
+        /// Names the request.
+        request_id: RequestId,
+        /// The environment variable that will hold it.
+        name: String,
+        /// What to tell the user.
+        prompt: String,
+    },
+}
+
+/// Whose tool a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolKind {
+    /// Ours.
+    Builtin,
+    /// An MCP server's.
+    Mcp,
+}
+
+/// Whether a call may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Permission {
+    /// It runs.
+    Run,
+    /// A person decides, unless the tool was allowed for the session.
+    Ask,
+    /// It never runs, and the model is told why.
+    Refuse(String),
+}
+
+/// Why the session cannot take what was sent. Nothing is appended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A turn is running.
+    #[error("a turn is running; wait for session.status_idle, or send user.steer or user.interrupt")]
+    TurnInProgress {
+        /// The message that opened it.
+        turn_id: String,
+    },
+    /// The turn waits for other answers.
+    #[error("the turn waits for {}; answer first, or send user.interrupt", list(pending))]
+    ActionRequired {
+        /// The message that opened it.
+        turn_id: String,
+        /// What it waits for.
+        pending: Vec<String>,
+    },
+    /// Nothing waits for this answer.
+    #[error("{id} is not pending; {}", pending_text(pending))]
+    NotPending {
+        /// The id in the answer.
+        id: String,
+        /// What is pending.
+        pending: Vec<String>,
+    },
+    /// Something waits for another kind of answer under this id.
+    #[error("{id} is answered by {expected}, not by {got}")]
+    WrongAnswer {
+        /// The id in the answer.
+        id: String,
+        /// The event type that would fit.
+        expected: &'static str,
+        /// The one that was sent.
+        got: &'static str,
+        /// What is pending.
+        pending: Vec<String>,
+    },
+    /// The session was archived.
+    #[error("the session is archived and takes no more events; create a new session")]
+    Archived,
+}
+
+fn list(ids: &[String]) -> String {
+    ids.join(", ")
+}
+
+fn pending_text(pending: &[String]) -> String {
+    if pending.is_empty() { "nothing is".to_owned() } else { format!("pending: {}", list(pending)) }
+}
+
+/// Says what one input appends to the log. The state itself is not changed; fold the events to do that.
+pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Result<Vec<Event>, Refusal> {
+    let mut step = Step { state: state.clone(), limits, now, events: Vec::new() };
+    match input {
+        Input::User { events, said_so_far } => step.user(events, &said_so_far)?,
+        Input::ModelFinished { call, model, outcome } => step.model_finished(call, model, outcome),
+        Input::ToolFinished { id, content, is_error } => step.tool_finished(&id, content, is_error),
+        Input::DeadlinePassed => step.deadline_passed(),
+        Input::Recover => step.recover(),
+        Input::Title(titled) => step.emit(Payload::Titled(titled)),
+        Input::Metadata(metadata) => step.emit(Payload::MetadataChanged { metadata }),
+        Input::Archive => step.archive(),
+    }
+    while let Some(payload) = next::next(&step.state, step.limits) {
+        step.emit(payload);
+    }
+    Ok(step.events)
+}
+
+/// A step under way: a scratch copy of the state that already contains what was emitted.
+struct Step<'a> {
+    state: State,
+    limits: &'a Limits,
+    now: Timestamp,
+    events: Vec<Event>,
+}
+
+impl Step<'_> {
+    fn emit(&mut self, payload: Payload) {
+        let waits = match payload {
+            // An interrupt with nothing to interrupt has no effect to wait for.
+            Payload::UserInterrupt(_) => self.state.turn.is_some(),
+            _ => payload.is_from_user(),
+        };
+        let event = Event {
+            session_id: self.state.session_id.clone(),
+            sequence: self.state.view.last_sequence + 1,
+            created_at: self.now,
+            processed_at: (!waits).then_some(self.now),
+            payload,
+        };
+        self.state.apply(&event);
+        self.events.push(event);
+    }
+
+    fn emit_result(&mut self, call: &FinishedCall<'_>) {
+        // An id in the log was made by us, so it reads back; if not, there is no call to end.
+        let Ok(tool_use_id) = call.id.parse::<ToolUseId>() else { return };
+        let result = ToolResult {
+            tool_use_id,
+            tool: call.tool.to_owned(),
+            content: call.content.clone(),
+            is_error: call.is_error,
+        };
+        self.emit(match call.kind {
+            CallKind::Mcp => Payload::McpToolResult(result),
+            _ => Payload::ToolResult(result),
+        });
+    }
+
+    fn tool_finished(&mut self, id: &str, content: Vec<Block>, is_error: bool) {
+        let Some(turn) = &self.state.turn else { return };
+        // A tool that was stopped or already answered for may still report; its call is closed.
+        let Some(call) = turn.calls().iter().find(|call| call.id == id && call.progress == Progress::Started)
+        else {
+            return;
+        };
+        let (tool, kind) = (call.tool.clone(), call.kind);
+        self.emit_result(&FinishedCall { id, tool: &tool, kind, content, is_error });
+    }
+
+    fn archive(&mut self) {
+        self.interrupt_turn("The session was archived.", String::new());
+        if self.state.view.archived_at.is_none() {
+            self.emit(Payload::Archived {});
+        }
+    }
+}
+
+/// A call and what the model is told about it.
+struct FinishedCall<'a> {
+    id: &'a str,
+    tool: &'a str,
+    kind: CallKind,
+    content: Vec<Block>,
+    is_error: bool,
+}

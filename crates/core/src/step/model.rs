@@ -1,0 +1,104 @@
+//! What a finished model call appends.
+
+use crate::event::{
+    AgentMessage, AgentThinking, Block, ClarifyRequest, CustomToolUse, CutShort, Failure, ModelFinished,
+    Payload, SecretRequest, SudoRequest, ToolUse,
+};
+use crate::model::{Stop, Usage};
+use crate::state::{CallKind, Phase};
+
+use super::{FinishedCall, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
+
+impl Step<'_> {
+    pub(super) fn model_finished(
+        &mut self,
+        call: u32,
+        model: String,
+        outcome: Result<PlannedAnswer, Failure>,
+    ) {
+        // A call that was interrupted may still report; the turn has moved on without it.
+        let awaited = self
+            .state
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.phase == Phase::CallingModel && turn.model_calls == call);
+        if !awaited {
+            return;
+        }
+        match outcome {
+            Err(failure) => self.emit(Payload::ModelFinished(ModelFinished {
+                call,
+                model,
+                usage: Usage::default(),
+                cut_short: None,
+                error: Some(failure),
+            })),
+            Ok(answer) => {
+                let cut_short = match answer.stop {
+                    Stop::EndTurn | Stop::ToolUse => None,
+                    Stop::MaxTokens => Some(CutShort::MaxTokens),
+                    Stop::Refusal => Some(CutShort::Refusal),
+                };
+                let usage = answer.usage;
+                self.emit(Payload::ModelFinished(ModelFinished {
+                    call,
+                    model,
+                    usage,
+                    cut_short,
+                    error: None,
+                }));
+                for part in answer.parts {
+                    self.part(part, cut_short);
+                }
+            }
+        }
+    }
+
+    fn part(&mut self, part: PlannedPart, cut_short: Option<CutShort>) {
+        match part {
+            PlannedPart::Thinking { text, opaque } => {
+                self.emit(Payload::AgentThinking(AgentThinking { text, opaque }));
+            }
+            PlannedPart::Text(text) => self.emit(Payload::AgentMessage(AgentMessage { text })),
+            // The arguments of a call in an answer that was cut off may be cut off too.
+            PlannedPart::Call(_) if cut_short.is_some() => {}
+            PlannedPart::Call(call) => self.call(call),
+        }
+    }
+
+    fn call(&mut self, call: PlannedCall) {
+        match call {
+            PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, sudo } => {
+                let asks = permission == Permission::Ask && !self.state.allowed_tools.contains(&tool);
+                let tool_use = ToolUse {
+                    id: id.clone(),
+                    tool: tool.clone(),
+                    input,
+                    effect,
+                    preview,
+                    requires_action: asks,
+                };
+                let (kind, payload) = match kind {
+                    ToolKind::Builtin => (CallKind::Builtin, Payload::ToolUse(tool_use)),
+                    ToolKind::Mcp => (CallKind::Mcp, Payload::McpToolUse(tool_use)),
+                };
+                self.emit(payload);
+                if let Permission::Refuse(why) = permission {
+                    let (id, content) = (id.as_str(), vec![Block::text(why)]);
+                    self.emit_result(&FinishedCall { id, tool: &tool, kind, content, is_error: true });
+                } else if let Some((request_id, command)) = sudo {
+                    self.emit(Payload::SudoRequest(SudoRequest { request_id, tool_use_id: id, command }));
+                }
+            }
+            PlannedCall::Custom { id, tool, input } => {
+                self.emit(Payload::CustomToolUse(CustomToolUse { id, tool, input }));
+            }
+            PlannedCall::Clarify { request_id, question, choices } => {
+                self.emit(Payload::ClarifyRequest(ClarifyRequest { request_id, question, choices }));
+            }
+            PlannedCall::Secret { request_id, name, prompt } => {
+                self.emit(Payload::SecretRequest(SecretRequest { request_id, name, prompt }));
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Turns that end before the model is done: interrupts, deadlines, and what a crash leaves behind.
+
+use crate::event::{AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, ToolEffect};
+use crate::model::Usage;
+use crate::state::{Call, CallKind, Phase, Progress};
+
+use super::{FinishedCall, Step};
+
+impl Step<'_> {
+    /// Ends the turn under way, if there is one, as the user's wish.
+    pub(super) fn interrupt_turn(&mut self, why: &str, said_so_far: String) {
+        let Some(turn) = &self.state.turn else { return };
+        if turn.phase == Phase::CallingModel && !said_so_far.is_empty() {
+            let call = turn.model_calls;
+            // What the reader has seen stays said.
+            self.emit(Payload::ModelFinished(ModelFinished {
+                call,
+                model: String::new(),
+                usage: Usage::default(),
+                cut_short: None,
+                error: None,
+            }));
+            self.emit(Payload::AgentMessage(AgentMessage { text: said_so_far }));
+        }
+        self.stop_turn(why, StopReason::EndTurn { reason: None, interrupted: true });
+    }
+
+    pub(super) fn deadline_passed(&mut self) {
+        let Some(turn) = &self.state.turn else { return };
+        if turn.is_paused() {
+            return;
+        }
+        let seconds = self.limits.turn_time.as_secs();
+        let message = format!(
+            "The turn ran for {seconds} s, the longest it may; send a message to go on, or raise limits.turn_seconds."
+        );
+        let stop_reason = StopReason::Error { code: "turn_time_exceeded".to_owned(), message };
+        self.stop_turn("The turn ran out of time.", stop_reason);
+    }
+
+    fn stop_turn(&mut self, why: &str, stop_reason: StopReason) {
+        let Some(turn) = &self.state.turn else { return };
+        let open: Vec<Call> = turn
+            .calls()
+            .iter()
+            .filter(|call| call.progress != Progress::Done)
+            // Answers from outside have no result event of ours; they just are no longer pending.
+            .filter(|call| matches!(call.kind, CallKind::Builtin | CallKind::Mcp))
+            .cloned()
+            .collect();
+        for call in open {
+            let text = match call.progress {
+                Progress::Started => format!("{why} This call was stopped; it may have had an effect."),
+                _ => format!("{why} This call was not carried out."),
+            };
+            self.close(&call, text);
+        }
+        // The turn is still there, with what it has not taken up.
+        let takes_up = self.state.turn.as_ref().map(|turn| turn.waiting.clone()).unwrap_or_default();
+        self.emit(Payload::StatusIdle(StatusIdle { stop_reason, takes_up }));
+    }
+
+    /// Settles what the process that is gone had under way and cannot be asked again.
+    pub(super) fn recover(&mut self) {
+        let Some(turn) = &self.state.turn else { return };
+        for call in turn.calls().to_vec() {
+            match call.progress {
+                Progress::Started if call.effect == ToolEffect::SideEffect => {
+                    let text = "The server stopped while this call was running, and its outcome is unknown. \
+                                Check before you do it again.";
+                    self.close(&call, text.to_owned());
+                }
+                // Passwords are never stored, so the one that came is gone.
+                Progress::Ready if call.sudo.as_ref().is_some_and(|sudo| sudo.answered) => {
+                    let text = "The server stopped before this command could start, and the password is gone. \
+                                Call the tool again.";
+                    self.close(&call, text.to_owned());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn close(&mut self, call: &Call, text: String) {
+        let content = vec![Block::text(text)];
+        self.emit_result(&FinishedCall {
+            id: &call.id,
+            tool: &call.tool,
+            kind: call.kind,
+            content,
+            is_error: true,
+        });
+    }
+}

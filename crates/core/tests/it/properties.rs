@@ -1,0 +1,174 @@
+//! Promises that hold for every script, with crashes anywhere.
+
+use petasos_core::event::*;
+use petasos_core::model::Stop;
+use petasos_core::step::{Input, UserEvent};
+use proptest::prelude::*;
+
+use crate::world::{AnswerSpec, CallSpec, World};
+
+#[derive(Debug, Clone)]
+enum Op {
+    Message,
+    Steer,
+    Interrupt { said: bool },
+    InterruptAndMessage,
+    Answer { pick: usize, allow: bool, scope: Scope },
+    AnswerTwo { allow: bool },
+    StrayAnswer,
+    Model(AnswerSpec),
+    ModelFails,
+    LateModel,
+    Tool { pick: usize, is_error: bool },
+    Deadline,
+    Crash { from_checkpoint: bool },
+}
+
+fn call(read_only: bool) -> BoxedStrategy<CallSpec> {
+    let effect = if read_only {
+        Just(ToolEffect::ReadOnly).boxed()
+    } else {
+        prop_oneof![Just(ToolEffect::ReadOnly), Just(ToolEffect::SideEffect)].boxed()
+    };
+    let common = prop_oneof![
+        effect.clone().prop_map(CallSpec::Run),
+        effect.prop_map(CallSpec::Ask),
+        Just(CallSpec::Refused),
+        Just(CallSpec::Custom),
+        Just(CallSpec::Clarify),
+        Just(CallSpec::Secret),
+    ];
+    if read_only { common.boxed() } else { prop_oneof![5 => common, 1 => Just(CallSpec::Sudo)].boxed() }
+}
+
+fn answer(read_only: bool) -> impl Strategy<Value = AnswerSpec> {
+    let stop = prop_oneof![
+        8 => Just(Stop::EndTurn),
+        1 => Just(Stop::MaxTokens),
+        1 => Just(Stop::Refusal),
+    ];
+    (any::<bool>(), any::<bool>(), prop::collection::vec(call(read_only), 0..4), stop)
+        .prop_map(|(text, thinking, calls, stop)| AnswerSpec { text, thinking, calls, stop })
+}
+
+fn op(read_only: bool) -> impl Strategy<Value = Op> {
+    let scope = prop_oneof![Just(Scope::Once), Just(Scope::Session), Just(Scope::Always)];
+    prop_oneof![
+        4 => Just(Op::Message),
+        2 => Just(Op::Steer),
+        1 => any::<bool>().prop_map(|said| Op::Interrupt { said }),
+        1 => Just(Op::InterruptAndMessage),
+        6 => (0usize..4, any::<bool>(), scope).prop_map(|(pick, allow, scope)| Op::Answer { pick, allow, scope }),
+        2 => any::<bool>().prop_map(|allow| Op::AnswerTwo { allow }),
+        1 => Just(Op::StrayAnswer),
+        8 => answer(read_only).prop_map(Op::Model),
+        1 => Just(Op::ModelFails),
+        1 => Just(Op::LateModel),
+        6 => (0usize..4, any::<bool>()).prop_map(|(pick, is_error)| Op::Tool { pick, is_error }),
+        1 => Just(Op::Deadline),
+        3 => any::<bool>().prop_map(|from_checkpoint| Op::Crash { from_checkpoint }),
+    ]
+}
+
+fn interrupt() -> UserEvent {
+    UserEvent::Interrupt(UserInterrupt { message: None })
+}
+
+fn message() -> UserEvent {
+    UserEvent::Message(UserMessage { content: vec![Block::text("go on")] })
+}
+
+/// Applies one operation; what the session refuses must leave no trace.
+fn apply(world: &mut World, op: &Op, crashes: bool) {
+    let length = world.log.len();
+    let refused = match op {
+        Op::Message => world.message("hello").is_err(),
+        Op::Steer => world.user(UserEvent::Steer(UserSteer { message: "shorter".into() })).is_err(),
+        Op::Interrupt { said } => {
+            let said_so_far = if *said { "half a sent".to_owned() } else { String::new() };
+            world.feed(Input::User { events: vec![interrupt()], said_so_far }).is_err()
+        }
+        Op::InterruptAndMessage => {
+            let events = vec![interrupt(), message()];
+            world.feed(Input::User { events, said_so_far: String::new() }).is_err()
+        }
+        Op::Answer { pick, allow, scope } => match world.answer(*pick, *allow, *scope) {
+            Some(answer) => world.user(answer).is_err(),
+            None => false,
+        },
+        Op::AnswerTwo { allow } => {
+            let answers = [0, 1].map(|pick| world.answer(pick, *allow, Scope::Once));
+            // With one action pending both are the same answer, and the second makes the request invalid.
+            let events: Vec<_> = answers.into_iter().flatten().collect();
+            world.feed(Input::User { events, said_so_far: String::new() }).is_err()
+        }
+        Op::StrayAnswer => {
+            let request_id = "clarify_nobody_asked".parse().unwrap();
+            world.user(UserEvent::ClarifyResult(ClarifyResult { request_id, answer: "x".into() })).is_err()
+        }
+        Op::Model(spec) => {
+            world.model_answers(spec);
+            false
+        }
+        Op::ModelFails => {
+            world.model_fails();
+            false
+        }
+        Op::LateModel => {
+            let outcome = Err(Failure { code: "late".into(), message: "late".into() });
+            world.feed(Input::ModelFinished { call: 9999, model: "m".into(), outcome }).unwrap();
+            assert_eq!(world.log.len(), length, "a call that nobody waits for changes nothing");
+            false
+        }
+        Op::Tool { pick, is_error } => {
+            world.tool_finishes(*pick, *is_error);
+            false
+        }
+        Op::Deadline => {
+            world.feed(Input::DeadlinePassed).unwrap();
+            false
+        }
+        Op::Crash { from_checkpoint } => {
+            if crashes {
+                world.crash(*from_checkpoint);
+            }
+            false
+        }
+    };
+    if refused {
+        assert_eq!(world.log.len(), length, "a refused request leaves no trace");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_script_breaks_a_promise(ops in prop::collection::vec(op(false), 1..60)) {
+        let mut world = World::new();
+        for op in &ops {
+            apply(&mut world, op, true);
+        }
+        world.drain();
+        world.check_log();
+        // Whatever happened, the session takes the next message.
+        prop_assert!(world.message("still there?").is_ok());
+        world.drain();
+        prop_assert_eq!(world.last_stop(), Some(&StopReason::end_turn()));
+        world.check_log();
+    }
+
+    #[test]
+    fn a_resumed_run_equals_an_uninterrupted_one(ops in prop::collection::vec(op(true), 1..60)) {
+        let (mut calm, mut crashing) = (World::new(), World::new());
+        for op in &ops {
+            apply(&mut calm, op, false);
+            apply(&mut crashing, op, true);
+        }
+        calm.drain();
+        crashing.drain();
+        prop_assert_eq!(&calm.log, &crashing.log);
+        prop_assert_eq!(&calm.state, &crashing.state);
+        prop_assert_eq!(calm.context(), crashing.context());
+    }
+}

@@ -1,0 +1,203 @@
+//! The flows that clients rely on, event by event.
+
+use petasos_core::event::*;
+use petasos_core::limits::Limits;
+use petasos_core::model::{Message, Stop};
+use petasos_core::state::CallKind;
+use petasos_core::step::{Input, Refusal, UserEvent};
+
+use crate::world::{AnswerSpec, CallSpec, World};
+
+fn says(text: bool, calls: &[CallSpec]) -> AnswerSpec {
+    AnswerSpec { text, thinking: false, calls: calls.to_vec(), stop: Stop::EndTurn }
+}
+
+const RUN: CallSpec = CallSpec::Run(ToolEffect::SideEffect);
+const ASK: CallSpec = CallSpec::Ask(ToolEffect::SideEffect);
+
+#[test]
+fn a_plain_turn() {
+    let mut world = World::new();
+    assert_eq!(
+        world.message("Say hello").unwrap(),
+        ["user.message", "session.status_running", "span.model_started"]
+    );
+    assert_eq!(
+        world.model_answers(&says(true, &[])),
+        ["span.model_finished", "agent.message", "session.titled", "session.status_idle"]
+    );
+    assert_eq!(world.last_stop(), Some(&StopReason::end_turn()));
+    assert_eq!(world.state.view.title.as_deref(), Some("Say hello"));
+    assert_eq!(world.state.view.usage.total(), 15);
+}
+
+#[test]
+fn a_custom_tool_pauses_the_turn_until_its_result() {
+    let mut world = World::new();
+    world.message("where is my order").unwrap();
+    assert_eq!(
+        world.model_answers(&says(false, &[CallSpec::Custom])),
+        ["span.model_finished", "agent.custom_tool_use", "session.status_idle"]
+    );
+    let pending = world.state.turn.as_ref().unwrap().pending_ids();
+    assert_eq!(world.last_stop(), Some(&StopReason::RequiresAction { event_ids: pending.clone() }));
+    assert_eq!(world.message("hello?"), Err(Refusal::ActionRequired { turn_id: "evt_1_1".into(), pending }));
+    let answer = world.answer(0, true, Scope::Once).unwrap();
+    assert_eq!(
+        world.user(answer).unwrap(),
+        ["user.custom_tool_result", "session.status_running", "span.model_started"]
+    );
+    world.drain();
+    world.check_log();
+}
+
+#[test]
+fn free_tools_run_first_and_asked_ones_start_together() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    let types = world.model_answers(&says(true, &[RUN, ASK, ASK]));
+    assert_eq!(&types[2..], ["agent.mcp_tool_use", "agent.tool_use", "agent.mcp_tool_use", "tool.started"]);
+    assert_eq!(world.message("x"), Err(Refusal::TurnInProgress { turn_id: "evt_1_1".into() }));
+    assert_eq!(world.tool_finishes(0, false), ["agent.mcp_tool_result", "session.status_idle"]);
+    // A partial answer says what is still open, and starts nothing.
+    let deny = world.answer(0, false, Scope::Once).unwrap();
+    assert_eq!(world.user(deny.clone()).unwrap(), ["user.tool_confirmation", "session.status_idle"]);
+    assert!(matches!(world.user(deny), Err(Refusal::NotPending { pending, .. }) if pending.len() == 1));
+    let allow = world.answer(0, true, Scope::Once).unwrap();
+    assert_eq!(
+        world.user(allow).unwrap(),
+        ["user.tool_confirmation", "session.status_running", "agent.tool_result", "tool.started"]
+    );
+    assert_eq!(world.tool_finishes(0, false), ["agent.mcp_tool_result", "span.model_started"]);
+}
+
+#[test]
+fn a_session_grant_silences_the_next_question() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    world.model_answers(&says(false, &[ASK]));
+    let allow = world.answer(0, true, Scope::Session).unwrap();
+    world.user(allow).unwrap();
+    world.tool_finishes(0, false);
+    let types = world.model_answers(&says(false, &[ASK]));
+    assert_eq!(types, ["span.model_finished", "agent.tool_use", "tool.started"]);
+}
+
+#[test]
+fn an_answer_of_the_wrong_kind_names_the_right_one() {
+    let mut world = World::new();
+    world.message("ask").unwrap();
+    world.model_answers(&says(false, &[CallSpec::Clarify]));
+    let id = world.state.turn.as_ref().unwrap().pending_ids().remove(0);
+    let wrong = UserEvent::SecretResult(RequestAnswered { request_id: id.parse().unwrap() });
+    let refusal = world.user(wrong).unwrap_err();
+    assert!(refusal.to_string().ends_with("is answered by user.clarify_result, not by user.secret_result"));
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_said_and_closes_calls() {
+    let mut world = World::new();
+    world.message("write").unwrap();
+    let interrupt = || UserEvent::Interrupt(UserInterrupt { message: Some("stop".into()) });
+    let types =
+        world.feed(Input::User { events: vec![interrupt()], said_so_far: "Once upon".into() }).unwrap();
+    assert_eq!(types, ["user.interrupt", "span.model_finished", "agent.message", "session.status_idle"]);
+    assert_eq!(world.last_stop(), Some(&StopReason::EndTurn { reason: None, interrupted: true }));
+
+    world.message("again").unwrap();
+    world.model_answers(&says(false, &[RUN, CallSpec::Custom]));
+    assert_eq!(
+        world.user(interrupt()).unwrap(),
+        ["user.interrupt", "agent.mcp_tool_result", "session.status_idle"]
+    );
+    assert!(world.pending_kinds().is_empty());
+    world.check_log();
+
+    assert_eq!(world.user(interrupt()).unwrap(), ["user.interrupt"], "with nothing to stop, nothing happens");
+    world.check_log();
+}
+
+#[test]
+fn steering_joins_the_next_model_call_even_a_further_one() {
+    let mut world = World::new();
+    let steer = || UserEvent::Steer(UserSteer { message: "be brief".into() });
+    world.user(steer()).unwrap();
+    world.message("go").unwrap();
+    assert!(world.state.steers.is_empty());
+    world.user(steer()).unwrap();
+    assert_eq!(
+        world.model_answers(&says(true, &[])),
+        ["span.model_finished", "agent.message", "span.model_started"]
+    );
+    let messages = world.context();
+    assert!(
+        matches!(messages.last(), Some(Message::User(content)) if joined_text(content).contains("be brief"))
+    );
+    world.drain();
+    world.check_log();
+}
+
+#[test]
+fn a_crash_during_a_side_effect_tells_the_model_so() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    world.model_answers(&says(false, &[RUN, CallSpec::Run(ToolEffect::ReadOnly), CallSpec::Custom]));
+    assert_eq!(world.running_tools().len(), 2);
+    world.crash(false);
+    assert_eq!(world.running_tools().len(), 1, "only the read-only tool runs again");
+    let unknown = |event: &petasos_core::Event| match &event.payload {
+        Payload::McpToolResult(result) => joined_text(&result.content).contains("outcome is unknown"),
+        _ => false,
+    };
+    assert_eq!(world.log.iter().filter(|event| unknown(event)).count(), 1);
+    world.tool_finishes(0, false);
+    assert_eq!(world.pending_kinds(), [CallKind::Custom]);
+    world.drain();
+    world.check_log();
+}
+
+#[test]
+fn limits_stop_a_runaway_with_a_reason() {
+    let stop_code = |limits: Limits, turns: usize| {
+        let mut world = World::new();
+        world.limits = limits;
+        for _ in 0..turns {
+            world.message("loop").unwrap();
+            for _ in 0..10 {
+                world.model_answers(&says(false, &[RUN]));
+                world.tool_finishes(0, false);
+            }
+            world.drain();
+        }
+        match world.last_stop() {
+            Some(StopReason::Error { code, .. }) => code.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let limits = Limits::default();
+    assert_eq!(stop_code(Limits { turn_model_calls: 3, ..limits }, 1), "turn_model_calls_exceeded");
+    assert_eq!(stop_code(Limits { turn_tokens: 40, ..limits }, 1), "turn_tokens_exceeded");
+    assert_eq!(stop_code(Limits { session_tokens: Some(100), ..limits }, 2), "session_budget_exceeded");
+}
+
+#[test]
+fn cut_answers_end_the_turn_with_the_reason() {
+    let mut world = World::new();
+    world.message("go").unwrap();
+    let spec = AnswerSpec { stop: Stop::MaxTokens, ..says(true, &[RUN]) };
+    world.model_answers(&spec);
+    assert_eq!(
+        world.last_stop(),
+        Some(&StopReason::EndTurn { reason: Some(CutShort::MaxTokens), interrupted: false })
+    );
+    world.check_log();
+}
+
+#[test]
+fn an_archived_session_takes_nothing() {
+    let mut world = World::new();
+    world.message("go").unwrap();
+    assert_eq!(world.feed(Input::Archive).unwrap(), ["session.status_idle", "session.archived"]);
+    assert_eq!(world.message("hello"), Err(Refusal::Archived));
+    assert!(world.feed(Input::Archive).unwrap().is_empty());
+}
