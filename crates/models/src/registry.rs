@@ -1,0 +1,62 @@
+//! Finds the model behind `provider/model`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use petasos_net::Client;
+
+use crate::demo::Demo;
+use crate::{Error, Model, ProviderConfig, Settings};
+
+/// The name of the provider that is always there.
+const DEMO: &str = "demo";
+
+/// All providers, by name.
+pub struct Models {
+    providers: BTreeMap<String, Arc<ProviderConfig>>,
+    settings: Settings,
+    client: Client,
+}
+
+impl Models {
+    /// Takes the configured providers. `demo` is added; a configured provider of that name is ignored.
+    pub fn new(providers: BTreeMap<String, ProviderConfig>, settings: Settings, client: Client) -> Self {
+        let providers = providers.into_iter().map(|(name, config)| (name, Arc::new(config))).collect();
+        Models { providers, settings, client }
+    }
+
+    /// The names that can stand before the slash, sorted.
+    pub fn provider_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.providers.keys().map(String::as_str).collect();
+        if !names.contains(&DEMO) {
+            names.push(DEMO);
+        }
+        names.sort_unstable();
+        names
+    }
+
+    /// Finds a model and its name at the provider, which is everything after the first slash.
+    pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Error> {
+        let Some((provider, model)) = name.split_once('/').filter(|(p, m)| !p.is_empty() && !m.is_empty())
+        else {
+            let message = format!("{name:?} is not the name of a model: write it as provider/model");
+            return Err(Error::fatal(Error::UNKNOWN_PROVIDER, message));
+        };
+        if provider == DEMO {
+            return Ok((Arc::new(Demo), model.to_owned()));
+        }
+        let Some(_config) = self.providers.get(provider) else {
+            return Err(self.unknown(name, provider));
+        };
+        Err(self.unknown(name, provider))
+    }
+
+    fn unknown(&self, name: &str, provider: &str) -> Error {
+        let message = format!(
+            "{name}: there is no provider {provider:?}. Known ones: {}. Add it under `providers:` in config.yaml, \
+             or set OPENAI_API_KEY or ANTHROPIC_API_KEY for `openai` or `anthropic`",
+            self.provider_names().join(", "),
+        );
+        Error::fatal(Error::UNKNOWN_PROVIDER, message)
+    }
+}

@@ -1,0 +1,212 @@
+//! The HTTP client.
+//!
+//! It connects, sends and hands back the answer as it arrives. How long an answer may take is the caller's
+//! business: dropping a future or a stream of this module closes its request at once.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use reqwest::header::{HeaderName, HeaderValue};
+
+use crate::error::{Error, innermost};
+
+/// How a [`Client`] behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How long making a connection may take, TLS included.
+    pub connect_timeout: Duration,
+    /// What we call ourselves.
+    pub user_agent: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            connect_timeout: Duration::from_secs(10),
+            user_agent: concat!("petasos/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// The methods that we use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl From<Method> for reqwest::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Get => reqwest::Method::GET,
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+            Method::Patch => reqwest::Method::PATCH,
+            Method::Delete => reqwest::Method::DELETE,
+        }
+    }
+}
+
+/// A pool of connections. Cheap to clone; clones share the pool.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: reqwest::Client,
+}
+
+impl Client {
+    /// Sets up a client. Redirects are not followed and proxies are not used.
+    pub fn new(options: &Options) -> Result<Self, Error> {
+        // Someone else may have chosen a provider for the whole process already, which is just as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let inner = match builder(options).build() {
+            Ok(inner) => inner,
+            Err(error) => {
+                // Bare containers have no certificates. Plain HTTP to a local model must work there all the
+                // same, and an https request will say that the certificate's issuer is unknown.
+                tracing::warn!(
+                    problem = innermost(&error),
+                    "no system certificates: https requests will fail"
+                );
+                builder(options)
+                    .tls_certs_only([])
+                    .build()
+                    .map_err(|error| Error::Setup { problem: innermost(&error) })?
+            }
+        };
+        Ok(Client { inner })
+    }
+
+    /// Sends a request and returns as soon as status and headers of the answer are here.
+    pub async fn request(
+        &self,
+        method: Method,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: Option<Bytes>,
+    ) -> Result<Response, Error> {
+        let (url, host) = parse_url(url)?;
+        let mut request = self.inner.request(method.into(), url);
+        for (name, value) in headers {
+            let (name, value) = header(name, value, &host)?;
+            request = request.header(name, value);
+        }
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        match request.send().await {
+            Ok(inner) => Ok(Response { inner, host }),
+            Err(error) => Err(Error::from_reqwest(error, &host)),
+        }
+    }
+
+    /// Posts a JSON text. Compression is declined, since a compressed event stream arrives in lumps.
+    pub async fn post_json(
+        &self,
+        url: &str,
+        headers: &[(&str, &str)],
+        json: impl Into<Bytes>,
+    ) -> Result<Response, Error> {
+        let mut all = vec![("content-type", "application/json"), ("accept-encoding", "identity")];
+        all.extend_from_slice(headers);
+        self.request(Method::Post, url, &all, Some(json.into())).await
+    }
+}
+
+fn builder(options: &Options) -> reqwest::ClientBuilder {
+    #[expect(clippy::disallowed_methods, reason = "this is the crate that dials")]
+    let builder = reqwest::Client::builder();
+    builder
+        .user_agent(&options.user_agent)
+        .connect_timeout(options.connect_timeout)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        // A connection that a firewall has silently forgotten must not cost the next request a timeout.
+        .pool_idle_timeout(Duration::from_secs(60))
+        .tcp_keepalive(Duration::from_secs(30))
+        .http2_keep_alive_interval(Duration::from_secs(30))
+        .http2_keep_alive_timeout(Duration::from_secs(20))
+}
+
+fn parse_url(text: &str) -> Result<(reqwest::Url, String), Error> {
+    let invalid = |problem: String| Error::Invalid { host: String::new(), problem };
+    let url = reqwest::Url::parse(text).map_err(|error| invalid(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(invalid(format!("the scheme is {:?}, it must be http or https", url.scheme())));
+    }
+    let host = match (url.host_str(), url.port()) {
+        (Some(host), Some(port)) => format!("{host}:{port}"),
+        (Some(host), None) => host.to_owned(),
+        (None, _) => return Err(invalid("there is no host in the URL".to_owned())),
+    };
+    Ok((url, host))
+}
+
+/// Checks a header. The value may be a key, so that it is neither repeated in errors nor shown by `Debug`.
+fn header(name: &str, value: &str, host: &str) -> Result<(HeaderName, HeaderValue), Error> {
+    let invalid = |problem: String| Error::Invalid { host: host.to_owned(), problem };
+    let header_name = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| invalid(format!("{name:?} is not the name of a header")))?;
+    let mut header_value = HeaderValue::from_str(value)
+        .map_err(|_| invalid(format!("the value of the header {name} has characters that cannot be sent")))?;
+    header_value.set_sensitive(true);
+    Ok((header_name, header_value))
+}
+
+/// An answer whose body has not been read yet.
+#[derive(Debug)]
+pub struct Response {
+    inner: reqwest::Response,
+    host: String,
+}
+
+impl Response {
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.inner.status().as_u16()
+    }
+
+    /// The first header of this name, if it is readable text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.inner.headers().get(name)?.to_str().ok()
+    }
+
+    /// The next piece of the body; none at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        self.inner.chunk().await.map_err(|error| Error::from_reqwest(error, &self.host))
+    }
+
+    /// The whole body, or an error if it has more than `max` bytes.
+    pub async fn bytes_bounded(mut self, max: usize) -> Result<Bytes, Error> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            if body.len() + chunk.len() > max {
+                return Err(Error::TooLarge { host: self.host, max });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+
+    /// The whole body as text, or an error if it has more than `max` bytes. What is not UTF-8 is replaced.
+    pub async fn text_bounded(self, max: usize) -> Result<String, Error> {
+        Ok(String::from_utf8_lossy(&self.bytes_bounded(max).await?).into_owned())
+    }
+
+    /// The body as it arrives. Dropping the stream ends the request.
+    pub fn into_chunks(self) -> BoxStream<'static, Result<Bytes, Error>> {
+        futures_util::stream::try_unfold(self, |mut response| async move {
+            Ok(response.chunk().await?.map(|chunk| (chunk, response)))
+        })
+        .boxed()
+    }
+}
