@@ -3,13 +3,17 @@
 //! [`Models`] turns `provider/model` into a [`Model`]. There is one file for each wire format, with nothing in
 //! it but the translation; connections, time limits and retries are the same for all of them. This crate
 //! keeps no conversation, runs no tools and must not know what a session is. To add a provider, write its
-//! wire format and name it in [`ProviderKind`].
+//! wire format in `wire/` and name it in [`ProviderKind`].
 
+mod call;
 mod demo;
 mod error;
 mod generate;
+mod provider;
 mod registry;
+mod retry;
 mod settings;
+mod wire;
 
 use futures_util::stream::BoxStream;
 use petasos_core::model::{Answer, Request};

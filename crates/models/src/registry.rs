@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use petasos_net::Client;
 
+use crate::call::HttpModel;
 use crate::demo::Demo;
+use crate::provider::Provider;
 use crate::{Error, Model, ProviderConfig, Settings};
 
 /// The name of the provider that is always there.
@@ -45,10 +47,13 @@ impl Models {
         if provider == DEMO {
             return Ok((Arc::new(Demo), model.to_owned()));
         }
-        let Some(_config) = self.providers.get(provider) else {
+        let Some(config) = self.providers.get(provider) else {
             return Err(self.unknown(name, provider));
         };
-        Err(self.unknown(name, provider))
+        let provider = Provider::new(provider, Arc::clone(config));
+        provider.check_key(model)?;
+        let client = self.client.clone();
+        Ok((Arc::new(HttpModel { provider, settings: self.settings.clone(), client }), model.to_owned()))
     }
 
     fn unknown(&self, name: &str, provider: &str) -> Error {

@@ -1,0 +1,133 @@
+//! One attempt at one call over HTTP.
+
+use futures_util::stream::BoxStream;
+use petasos_core::model::{Answer, Request};
+use petasos_net::{Client, Response, sse};
+use tokio::time::timeout;
+
+use crate::generate::{Emitter, generate};
+use crate::provider::Provider;
+use crate::wire::{Problem, Reader, Step};
+use crate::{Delta, Error, Model, Settings, retry};
+
+/// A model behind HTTP, whichever format its provider speaks.
+pub(crate) struct HttpModel {
+    pub(crate) provider: Provider,
+    pub(crate) settings: Settings,
+    pub(crate) client: Client,
+}
+
+impl Model for HttpModel {
+    fn stream(&self, request: Request) -> BoxStream<'static, Result<Delta, Error>> {
+        let call = Call::new(self, &request);
+        generate(|emitter| retry::run(call, emitter))
+    }
+}
+
+/// A call that is ready to be sent, as often as needed.
+pub(crate) struct Call {
+    pub(crate) provider: Provider,
+    pub(crate) settings: Settings,
+    pub(crate) model: String,
+    client: Client,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Call {
+    fn new(http: &HttpModel, request: &Request) -> Self {
+        let config = &http.provider.config;
+        let format = config.kind.format();
+        let mut headers = vec![("accept".to_owned(), "text/event-stream".to_owned())];
+        headers.extend(format.headers(config.api_key.as_ref()));
+        headers.extend(config.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        Call {
+            provider: http.provider.clone(),
+            settings: http.settings.clone(),
+            model: request.model.clone(),
+            client: http.client.clone(),
+            headers,
+            body: format.body(request, &config.base_url).to_string(),
+        }
+    }
+
+    /// Sends the request and reads the answer, once. Sets `streamed` as soon as something was emitted.
+    pub(crate) async fn attempt(
+        &self,
+        emitter: &Emitter<Result<Delta, Error>>,
+        streamed: &mut bool,
+    ) -> Result<Answer, Error> {
+        let mut response = self.send().await?;
+        let mut reader = self.provider.config.kind.format().reader();
+        let mut decoder = sse::Decoder::default();
+        loop {
+            // Until something was said, the model may be thinking in silence.
+            let patience =
+                if *streamed { self.settings.stall_timeout } else { self.settings.first_byte_timeout };
+            let chunk = match timeout(patience, response.chunk()).await {
+                Ok(chunk) => chunk.map_err(|error| self.provider.network_error(&self.model, &error))?,
+                Err(_) => return Err(self.provider.silence(&self.model, patience, "sent nothing")),
+            };
+            let Some(chunk) = chunk else {
+                return reader.closed().ok_or_else(|| self.provider.closed_early(&self.model));
+            };
+            for event in decoder.feed(&chunk) {
+                let event = event.map_err(|error| self.problem(&Problem::Malformed(error.to_string())))?;
+                for step in self.read(reader.as_mut(), &event)? {
+                    let delta = match step {
+                        Step::Finished(answer) => return Ok(answer),
+                        Step::Thinking(text) => Delta::Thinking(text),
+                        Step::Text(text) => Delta::Text(text),
+                    };
+                    *streamed = true;
+                    emitter.emit(Ok(delta)).await;
+                }
+            }
+        }
+    }
+
+    async fn send(&self) -> Result<Response, Error> {
+        let headers: Vec<(&str, &str)> = self.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let url = self.provider.url();
+        let patience = self.settings.first_byte_timeout;
+        let response = match timeout(patience, self.client.post_json(&url, &headers, self.body.clone())).await
+        {
+            Ok(response) => response.map_err(|error| self.provider.network_error(&self.model, &error))?,
+            Err(_) => return Err(self.provider.silence(&self.model, patience, "did not answer")),
+        };
+        if response.status() != 200 {
+            return Err(self.bounded(self.provider.status_error(&self.model, response)).await);
+        }
+        let content_type = response.header("content-type").unwrap_or("text/event-stream");
+        if !content_type.trim_start().to_lowercase().starts_with("text/event-stream") {
+            return Err(self.bounded(self.provider.not_a_stream(&self.model, response)).await);
+        }
+        Ok(response)
+    }
+
+    /// An error's text must not wait for a body that never comes.
+    async fn bounded(&self, reading: impl Future<Output = Error>) -> Error {
+        let patience = self.settings.stall_timeout;
+        match timeout(patience, reading).await {
+            Ok(error) => error,
+            Err(_) => self.provider.silence(&self.model, patience, "did not finish its error message"),
+        }
+    }
+
+    fn read(&self, reader: &mut dyn Reader, event: &sse::Event) -> Result<Vec<Step>, Error> {
+        let steps = reader.read(event).map_err(|problem| self.problem(&problem))?;
+        let max = self.settings.max_output_chars;
+        if reader.size() > max {
+            let message = format!(
+                "{}/{}: the answer has more than {max} characters. Ask for less, or limit max_output_tokens",
+                self.provider.name, self.model
+            );
+            return Err(Error::fatal(Error::OUTPUT_TOO_LARGE, message));
+        }
+        Ok(steps)
+    }
+
+    fn problem(&self, problem: &Problem) -> Error {
+        self.provider.stream_problem(&self.model, problem)
+    }
+}

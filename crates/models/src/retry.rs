@@ -1,0 +1,71 @@
+//! Tries a call again when that may help.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use petasos_net::backoff::Failure;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::call::Call;
+use crate::error::Retry;
+use crate::generate::Emitter;
+use crate::{Delta, Error};
+
+/// Carries a call out: as many attempts as the settings allow, then the answer or the last error.
+pub(crate) async fn run(call: Call, emitter: Emitter<Result<Delta, Error>>) {
+    let deadline = Instant::now() + call.settings.time_limit;
+    let work = attempts(&call, &emitter);
+    let outcome = match timeout_at(deadline, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Error::fatal(
+            Error::TIMEOUT,
+            format!(
+                "{}/{}: the call took longer than {:?}",
+                call.provider.name, call.model, call.settings.time_limit
+            ),
+        )),
+    };
+    emitter.emit(outcome.map(Delta::Finished)).await;
+}
+
+async fn attempts(
+    call: &Call,
+    emitter: &Emitter<Result<Delta, Error>>,
+) -> Result<petasos_core::model::Answer, Error> {
+    let mut attempts = 0;
+    let mut first_failure = None;
+    loop {
+        attempts += 1;
+        let mut streamed = false;
+        let error = match call.attempt(emitter, &mut streamed).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        // Time counts from the first failure, so that a long answer that breaks off is tried again too.
+        let since_first = first_failure.get_or_insert_with(Instant::now).elapsed();
+        let Some(delay) = delay(call, &error, attempts, since_first) else {
+            return Err(last(error, attempts));
+        };
+        let error = error.message;
+        emitter.emit(Ok(Delta::Retrying { attempt: attempts, error, reset: streamed })).await;
+        sleep(delay).await;
+    }
+}
+
+fn delay(call: &Call, error: &Error, attempts: u32, since_first: Duration) -> Option<Duration> {
+    let Retry::After(retry_after) = error.retry else { return None };
+    call.settings.retry.delay_after(&Failure { attempts, since_first, retry_after, random: random() })
+}
+
+fn last(mut error: Error, attempts: u32) -> Error {
+    if attempts > 1 {
+        error.message.push_str(&format!(" (after {attempts} attempts)"));
+    }
+    error
+}
+
+/// A number from 0 up to 1 for the jitter, from the randomness that the standard library has for its maps.
+fn random() -> f64 {
+    let bits = RandomState::new().hash_one(());
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}

@@ -1,0 +1,164 @@
+//! What a wire format has to provide.
+//!
+//! A format translates, and does nothing else: a request into a JSON body, and events of a stream into steps.
+//! It has no connection and no clock, so that it can be tested with text alone.
+
+mod anthropic;
+mod openai_chat;
+mod openai_responses;
+mod parts;
+
+use petasos_core::model::{Answer, Request};
+use petasos_net::sse;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use crate::ProviderKind;
+
+/// One vendor's protocol.
+pub(crate) trait WireFormat: Send + Sync {
+    /// What is appended to the provider's base URL.
+    fn path(&self) -> &'static str;
+
+    /// The headers that the protocol asks for, the key among them.
+    fn headers(&self, api_key: Option<&SecretString>) -> Vec<(String, String)>;
+
+    /// The body of the request.
+    fn body(&self, request: &Request, base_url: &str) -> Value;
+
+    /// Reads one answer.
+    fn reader(&self) -> Box<dyn Reader>;
+}
+
+/// Reads the events of one answer.
+pub(crate) trait Reader: Send {
+    /// Takes the next event.
+    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem>;
+
+    /// The stream has ended: the answer, if it is complete all the same.
+    fn closed(&mut self) -> Option<Answer> {
+        None
+    }
+
+    /// Characters of text, reasoning and arguments so far.
+    fn size(&self) -> usize;
+}
+
+/// What an event brought.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    /// More reasoning.
+    Thinking(String),
+    /// More text.
+    Text(String),
+    /// The end.
+    Finished(Answer),
+}
+
+/// Why an answer cannot be read further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// This is not the protocol.
+    Malformed(String),
+    /// The provider reports an error inside the stream.
+    Reported {
+        /// Its type or code.
+        kind: String,
+        /// Its text.
+        message: String,
+    },
+}
+
+impl ProviderKind {
+    /// The format of this kind. A new format is named here and nowhere else.
+    pub(crate) fn format(self) -> &'static dyn WireFormat {
+        match self {
+            ProviderKind::Openai => &openai_chat::OpenaiChat,
+            ProviderKind::OpenaiResponses => &openai_responses::OpenaiResponses,
+            ProviderKind::Anthropic => &anthropic::Anthropic,
+        }
+    }
+}
+
+/// The data of an event as JSON.
+fn json(event: &sse::Event) -> Result<Value, Problem> {
+    serde_json::from_str(&event.data).map_err(|error| {
+        let start: String = event.data.chars().take(80).collect();
+        Problem::Malformed(format!("an event holds {start:?}, which is not JSON ({error})"))
+    })
+}
+
+/// An `error` object of any of the vendors: `{type, code, message}` in part, or just a text.
+fn reported(error: &Value) -> Problem {
+    let field = |name: &str| match &error[name] {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let kind = field("code").or_else(|| field("type")).unwrap_or_default();
+    let message = field("message").or_else(|| error.as_str().map(str::to_owned)).unwrap_or_default();
+    Problem::Reported { kind, message }
+}
+
+/// OpenAI's header, in both of its formats.
+fn bearer(api_key: Option<&SecretString>) -> Vec<(String, String)> {
+    let header = |key: &SecretString| ("authorization".to_owned(), format!("Bearer {}", key.expose_secret()));
+    api_key.map(header).into_iter().collect()
+}
+
+#[cfg(test)]
+mod testing {
+    //! What the tests of the formats share.
+
+    use petasos_core::event::Block;
+    use petasos_core::model::{AssistantPart, Message, Opaque, Request, ToolOutcome, ToolSpec};
+    use petasos_net::sse;
+    use serde_json::{Value, json};
+
+    use super::{Problem, Reader, Step};
+
+    pub(super) fn user(text: &str) -> Message {
+        Message::User(vec![Block::text(text)])
+    }
+
+    pub(super) fn call(id: &str, name: &str, input: &Value) -> AssistantPart {
+        let input = input.as_object().cloned().unwrap();
+        AssistantPart::ToolCall { id: id.to_owned(), name: name.to_owned(), input }
+    }
+
+    pub(super) fn thinking(text: &str, format: &str, data: Value) -> AssistantPart {
+        let opaque = Some(Opaque { format: format.to_owned(), data });
+        AssistantPart::Thinking { text: text.to_owned(), opaque }
+    }
+
+    pub(super) fn outcome(id: &str, text: &str, is_error: bool) -> ToolOutcome {
+        ToolOutcome { id: id.to_owned(), name: "look".to_owned(), text: text.to_owned(), is_error }
+    }
+
+    pub(super) fn request(system: &str, messages: Vec<Message>) -> Request {
+        let tool = ToolSpec {
+            name: "look".to_owned(),
+            description: "Looks".to_owned(),
+            input_schema: json!({ "type": "object" }),
+        };
+        Request {
+            model: "m-1".to_owned(),
+            system: system.to_owned(),
+            messages,
+            tools: vec![tool],
+            max_output_tokens: None,
+        }
+    }
+
+    /// Feeds data lines; the event's name is its `type`, as the vendors do it.
+    pub(super) fn read(reader: &mut dyn Reader, data: &[Value]) -> Result<Vec<Step>, Problem> {
+        let mut steps = Vec::new();
+        for data in data {
+            let name = data["type"].as_str().unwrap_or("message");
+            let text = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
+            let event = sse::Event { event: name.to_owned(), data: text, id: None, retry: None };
+            steps.extend(reader.read(&event)?);
+        }
+        Ok(steps)
+    }
+}

@@ -1,0 +1,275 @@
+//! OpenAI's chat completions, as OpenAI and the many who copied it speak them.
+//!
+//! The format is loose: reasoning has two names, the end marker is sometimes missing, parallel calls sometimes
+//! share an index. Whatever is unambiguous is accepted.
+
+use petasos_core::event::joined_text;
+use petasos_core::model::{Answer, AssistantPart, Message, Opaque, Request, Stop, Usage};
+use petasos_net::sse;
+use secrecy::SecretString;
+use serde_json::{Map, Value, json};
+
+use super::parts::Parts;
+use super::{Problem, Reader, Step, WireFormat, bearer, json, reported};
+
+/// Marks reasoning that came through this format.
+const FORMAT: &str = "openai-chat";
+
+/// The names under which reasoning is streamed. OpenRouter sends the same text under both.
+const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+pub(super) struct OpenaiChat;
+
+impl WireFormat for OpenaiChat {
+    fn path(&self) -> &'static str {
+        "/chat/completions"
+    }
+
+    fn headers(&self, api_key: Option<&SecretString>) -> Vec<(String, String)> {
+        bearer(api_key)
+    }
+
+    fn body(&self, request: &Request, base_url: &str) -> Value {
+        let mut body = json!({
+            "model": request.model,
+            "messages": messages(request),
+            "stream": true,
+            "stream_options": { "include_usage": true },
+        });
+        if !request.tools.is_empty() {
+            let tool = |tool: &petasos_core::model::ToolSpec| {
+                json!({ "type": "function", "function": {
+                    "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
+                }})
+            };
+            body["tools"] = request.tools.iter().map(tool).collect();
+        }
+        if let Some(max) = request.max_output_tokens {
+            // OpenAI's reasoning models refuse the old name, most other servers do not know the new one.
+            let name = if base_url.contains("openai.com") { "max_completion_tokens" } else { "max_tokens" };
+            body[name] = json!(max);
+        }
+        body
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(ChatReader::default())
+    }
+}
+
+fn messages(request: &Request) -> Vec<Value> {
+    let mut messages = Vec::new();
+    if !request.system.is_empty() {
+        messages.push(json!({ "role": "system", "content": request.system }));
+    }
+    let last_user = request.messages.iter().rposition(|message| matches!(message, Message::User(_)));
+    for (index, message) in request.messages.iter().enumerate() {
+        match message {
+            Message::User(content) => {
+                messages.push(json!({ "role": "user", "content": joined_text(content) }));
+            }
+            Message::Assistant(parts) => {
+                messages.extend(assistant(parts, last_user.is_none_or(|user| index > user)));
+            }
+            Message::ToolResults(outcomes) => messages.extend(outcomes.iter().map(|outcome| {
+                // There is no field for failure here; the text has to say it.
+                let text = if outcome.is_error && !outcome.text.to_lowercase().contains("error") {
+                    format!("Error: {}", outcome.text)
+                } else {
+                    outcome.text.clone()
+                };
+                json!({ "role": "tool", "tool_call_id": outcome.id, "content": text })
+            })),
+        }
+    }
+    messages
+}
+
+/// One assistant message; none if nothing of it can be sent.
+fn assistant(parts: &[AssistantPart], in_this_turn: bool) -> Option<Value> {
+    let mut text = String::new();
+    let mut calls = Vec::new();
+    let mut reasoning = Map::new();
+    for part in parts {
+        match part {
+            AssistantPart::Text(more) => text.push_str(more),
+            AssistantPart::ToolCall { id, name, input } => calls.push(json!({
+                "id": id,
+                "type": "function",
+                "function": { "name": name, "arguments": Value::Object(input.clone()).to_string() },
+            })),
+            AssistantPart::Thinking { text, opaque: Some(Opaque { format, data }) } if format == FORMAT => {
+                let field = data.as_str().unwrap_or(REASONING_FIELDS[0]);
+                let entry = reasoning.entry(field).or_insert_with(|| json!(""));
+                *entry = json!(format!("{}{text}", entry.as_str().unwrap_or_default()));
+            }
+            AssistantPart::Thinking { .. } => {}
+        }
+    }
+    if text.is_empty() && calls.is_empty() {
+        return None;
+    }
+    let mut message = json!({ "role": "assistant", "content": text });
+    if !calls.is_empty() {
+        if text.is_empty() {
+            message["content"] = Value::Null;
+        }
+        message["tool_calls"] = Value::Array(calls);
+        // Providers that reason between tool calls want the reasoning back until the turn is over, and some
+        // refuse it afterwards.
+        if in_this_turn && let Some(fields) = message.as_object_mut() {
+            fields.extend(reasoning);
+        }
+    }
+    Some(message)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+/// A tool call under way.
+struct Call {
+    index: Option<u64>,
+    id: String,
+    key: u64,
+}
+
+#[derive(Default)]
+struct ChatReader {
+    parts: Parts,
+    /// What is being written, and its key. Text after reasoning is a new part.
+    open: Option<(Kind, u64)>,
+    calls: Vec<Call>,
+    next_key: u64,
+    usage: Usage,
+    finish_reason: Option<String>,
+    refused: bool,
+}
+
+impl Reader for ChatReader {
+    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem> {
+        if event.data.trim() == "[DONE]" {
+            return Ok(vec![Step::Finished(self.finish()?)]);
+        }
+        let data = json(event)?;
+        if let Some(error) = data.get("error").filter(|error| !error.is_null()) {
+            return Err(reported(error));
+        }
+        if !data.is_object() {
+            return Err(Problem::Malformed("an event is not an object".to_owned()));
+        }
+        self.read_usage(&data["usage"]);
+        let mut steps = Vec::new();
+        let choice = &data["choices"][0];
+        self.read_delta(&choice["delta"], &mut steps)?;
+        if let Some(reason) = choice["finish_reason"].as_str() {
+            self.finish_reason = Some(reason.to_owned());
+        }
+        Ok(steps)
+    }
+
+    fn closed(&mut self) -> Option<Answer> {
+        // Some servers leave out the end marker. A reason to finish is as good.
+        self.finish_reason.as_ref()?;
+        self.finish().ok()
+    }
+
+    fn size(&self) -> usize {
+        self.parts.size()
+    }
+}
+
+impl ChatReader {
+    fn read_delta(&mut self, delta: &Value, steps: &mut Vec<Step>) -> Result<(), Problem> {
+        let reasoning = REASONING_FIELDS.iter().find_map(|field| {
+            let text = delta[*field].as_str().filter(|text| !text.is_empty())?;
+            Some((*field, text))
+        });
+        if let Some((field, text)) = reasoning {
+            let key = self.open(Kind::Thinking);
+            self.parts.thinking(key, text)?;
+            self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data: json!(field) })?;
+            steps.push(Step::Thinking(text.to_owned()));
+        }
+        for field in ["content", "refusal"] {
+            let Some(text) = delta[field].as_str().filter(|text| !text.is_empty()) else { continue };
+            self.refused |= field == "refusal";
+            let key = self.open(Kind::Text);
+            self.parts.text(key, text)?;
+            steps.push(Step::Text(text.to_owned()));
+        }
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            self.read_call(call)?;
+        }
+        Ok(())
+    }
+
+    fn read_call(&mut self, piece: &Value) -> Result<(), Problem> {
+        let key = self.call_key(piece["index"].as_u64(), piece["id"].as_str().unwrap_or_default());
+        let function = &piece["function"];
+        let arguments = match &function["arguments"] {
+            Value::String(text) => text.clone(),
+            object @ Value::Object(_) => object.to_string(),
+            _ => String::new(),
+        };
+        self.parts.call(key, function["name"].as_str().unwrap_or_default(), &arguments)
+    }
+
+    /// Finds the call that a piece belongs to. An id that differs starts a new call even under an old index,
+    /// since some servers number every call 0; a piece without an index belongs to its id or to the last call.
+    fn call_key(&mut self, index: Option<u64>, id: &str) -> u64 {
+        let same = |call: &&Call| match index {
+            Some(_) => call.index == index && (id.is_empty() || call.id.is_empty() || call.id == id),
+            None => id.is_empty() || call.id == id,
+        };
+        if let Some(call) = self.calls.iter().rev().find(same) {
+            return call.key;
+        }
+        let key = self.new_key();
+        self.open = None;
+        self.calls.push(Call { index, id: id.to_owned(), key });
+        key
+    }
+
+    fn open(&mut self, kind: Kind) -> u64 {
+        match self.open {
+            Some((open, key)) if open == kind => key,
+            _ => {
+                let key = self.new_key();
+                self.open = Some((kind, key));
+                key
+            }
+        }
+    }
+
+    fn new_key(&mut self) -> u64 {
+        self.next_key += 1;
+        self.next_key
+    }
+
+    fn read_usage(&mut self, usage: &Value) {
+        if let Some(input) = usage["prompt_tokens"].as_u64() {
+            self.usage = Usage {
+                input_tokens: input,
+                output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
+                cached_input_tokens: usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
+            };
+        }
+    }
+
+    fn finish(&mut self) -> Result<Answer, Problem> {
+        let stop = match self.finish_reason.as_deref() {
+            None => return Err(Problem::Malformed("the stream ended without a reason".to_owned())),
+            Some("content_filter") => Stop::Refusal,
+            Some("length") => Stop::MaxTokens,
+            Some(_) if self.refused => Stop::Refusal,
+            // Some servers say "stop" although they call a tool.
+            Some(_) if self.parts.has_calls() => Stop::ToolUse,
+            Some(_) => Stop::EndTurn,
+        };
+        self.parts.finish(self.usage, stop)
+    }
+}

@@ -1,0 +1,224 @@
+//! OpenAI's responses, used without their storage: we send the whole conversation every time, and reasoning
+//! travels encrypted.
+
+use petasos_core::event::joined_text;
+use petasos_core::model::{AssistantPart, Message, Opaque, Request, Stop, Usage};
+use petasos_net::sse;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use super::parts::Parts;
+use super::{Problem, Reader, Step, WireFormat, bearer, json, reported};
+
+/// Marks reasoning that came through this format.
+const FORMAT: &str = "openai-responses";
+
+pub(super) struct OpenaiResponses;
+
+impl WireFormat for OpenaiResponses {
+    fn path(&self) -> &'static str {
+        "/responses"
+    }
+
+    fn headers(&self, api_key: Option<&SecretString>) -> Vec<(String, String)> {
+        bearer(api_key)
+    }
+
+    fn body(&self, request: &Request, _base_url: &str) -> Value {
+        let mut body = json!({
+            "model": request.model,
+            "input": input(&request.messages),
+            "stream": true,
+            "store": false,
+        });
+        if may_reason(&request.model) {
+            body["include"] = json!(["reasoning.encrypted_content"]);
+            body["reasoning"] = json!({ "summary": "auto" });
+        }
+        if !request.system.is_empty() {
+            body["instructions"] = json!(request.system);
+        }
+        if !request.tools.is_empty() {
+            let tool = |tool: &petasos_core::model::ToolSpec| {
+                json!({
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.input_schema,
+                    "strict": false,
+                })
+            };
+            body["tools"] = request.tools.iter().map(tool).collect();
+        }
+        if let Some(max) = request.max_output_tokens {
+            body["max_output_tokens"] = json!(max);
+        }
+        body
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(ResponsesReader::default())
+    }
+}
+
+/// Whether reasoning may be asked for. The older families refuse a request that does; of names that we do not
+/// know we expect that they are newer.
+fn may_reason(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let older = ["gpt-3.5", "gpt-4", "chatgpt"];
+    !older.iter().any(|family| name.starts_with(family)) && !name.contains("-chat")
+}
+
+fn input(messages: &[Message]) -> Vec<Value> {
+    let mut items = Vec::new();
+    for message in messages {
+        match message {
+            Message::User(content) => items.push(json!({
+                "type": "message",
+                "role": "user",
+                "content": [{ "type": "input_text", "text": joined_text(content) }],
+            })),
+            Message::Assistant(parts) => assistant(parts, &mut items),
+            Message::ToolResults(outcomes) => items.extend(outcomes.iter().map(|outcome| {
+                json!({ "type": "function_call_output", "call_id": outcome.id, "output": outcome.text })
+            })),
+        }
+    }
+    items
+}
+
+fn assistant(parts: &[AssistantPart], items: &mut Vec<Value>) {
+    // Reasoning is only accepted in front of what it led to.
+    let end = parts.iter().rposition(|part| !matches!(part, AssistantPart::Thinking { .. }));
+    for part in &parts[..end.map_or(0, |last| last + 1)] {
+        match part {
+            AssistantPart::Thinking { opaque: Some(Opaque { format, data }), .. } if format == FORMAT => {
+                items.push(data.clone());
+            }
+            AssistantPart::Thinking { .. } => {}
+            AssistantPart::Text(text) => items.push(json!({
+                "type": "message",
+                "role": "assistant",
+                "content": [{ "type": "output_text", "text": text }],
+            })),
+            AssistantPart::ToolCall { id, name, input } => items.push(json!({
+                "type": "function_call",
+                "call_id": id,
+                "name": name,
+                "arguments": Value::Object(input.clone()).to_string(),
+            })),
+        }
+    }
+}
+
+#[derive(Default)]
+struct ResponsesReader {
+    parts: Parts,
+    refused: bool,
+}
+
+impl Reader for ResponsesReader {
+    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem> {
+        if event.data.trim() == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let data = json(event)?;
+        let Some(kind) = data["type"].as_str() else {
+            return Err(match data.get("error") {
+                Some(error) => reported(error),
+                None => Problem::Malformed("an event has no type".to_owned()),
+            });
+        };
+        let key = data["output_index"].as_u64().unwrap_or(0);
+        let delta = data["delta"].as_str().unwrap_or_default();
+        let mut steps = Vec::new();
+        match kind {
+            "response.output_text.delta" => self.text(key, delta, &mut steps)?,
+            "response.refusal.delta" => {
+                self.refused = true;
+                self.text(key, delta, &mut steps)?;
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.thinking(key, delta, &mut steps)?;
+            }
+            // A summary has headed sections, which would run into each other.
+            "response.reasoning_summary_part.added" if data["summary_index"].as_u64() > Some(0) => {
+                self.thinking(key, "\n\n", &mut steps)?;
+            }
+            "response.output_item.added" if data["item"]["type"] == "function_call" => {
+                self.parts.call(key, data["item"]["name"].as_str().unwrap_or_default(), "")?;
+            }
+            "response.function_call_arguments.delta" => self.parts.call(key, "", delta)?,
+            "response.function_call_arguments.done" => {
+                if let Some(whole) = data["arguments"].as_str() {
+                    self.parts.final_arguments(key, whole)?;
+                }
+            }
+            "response.output_item.done" => self.item_done(key, &data["item"])?,
+            "response.completed" | "response.incomplete" => steps.push(self.finish(&data["response"])?),
+            "response.failed" => return Err(reported(&data["response"]["error"])),
+            "error" => return Err(reported(data.get("error").unwrap_or(&data))),
+            // Further kinds repeat in full what came in deltas, or are about tools that we do not use.
+            _ => {}
+        }
+        Ok(steps)
+    }
+
+    fn size(&self) -> usize {
+        self.parts.size()
+    }
+}
+
+impl ResponsesReader {
+    fn text(&mut self, key: u64, piece: &str, steps: &mut Vec<Step>) -> Result<(), Problem> {
+        steps.push(Step::Text(piece.to_owned()));
+        self.parts.text(key, piece)
+    }
+
+    fn thinking(&mut self, key: u64, piece: &str, steps: &mut Vec<Step>) -> Result<(), Problem> {
+        steps.push(Step::Thinking(piece.to_owned()));
+        self.parts.thinking(key, piece)
+    }
+
+    fn item_done(&mut self, key: u64, item: &Value) -> Result<(), Problem> {
+        match item["type"].as_str() {
+            Some("function_call") => {
+                if self.parts.get(key).is_none() {
+                    self.parts.call(key, item["name"].as_str().unwrap_or_default(), "")?;
+                }
+                if let Some(whole) = item["arguments"].as_str() {
+                    self.parts.final_arguments(key, whole)?;
+                }
+            }
+            Some("reasoning") if item["encrypted_content"].is_string() => {
+                // Without its id: nothing is stored there, so that an id would be looked up in vain.
+                let data = json!({
+                    "type": "reasoning",
+                    "summary": item["summary"].as_array().cloned().unwrap_or_default(),
+                    "encrypted_content": item["encrypted_content"],
+                });
+                self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, response: &Value) -> Result<Step, Problem> {
+        let usage = &response["usage"];
+        let usage = Usage {
+            input_tokens: usage["input_tokens"].as_u64().unwrap_or(0),
+            output_tokens: usage["output_tokens"].as_u64().unwrap_or(0),
+            cached_input_tokens: usage["input_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
+        };
+        let stop = match response["incomplete_details"]["reason"].as_str() {
+            Some("content_filter") => Stop::Refusal,
+            Some(_) => Stop::MaxTokens,
+            None if response["status"] == "incomplete" => Stop::MaxTokens,
+            None if self.refused => Stop::Refusal,
+            None if self.parts.has_calls() => Stop::ToolUse,
+            None => Stop::EndTurn,
+        };
+        Ok(Step::Finished(self.parts.finish(usage, stop)?))
+    }
+}

@@ -1,0 +1,129 @@
+//! Collects the parts of an answer while they arrive.
+
+use petasos_core::model::{Answer, AnswerPart, Opaque, Stop, Usage};
+
+use super::Problem;
+
+/// More parts than any real answer has, so that a broken provider cannot fill the memory with empty ones.
+const MAX_PARTS: usize = 1024;
+
+/// The parts so far. Each has a key of the format's choice, since parts may arrive interleaved.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    entries: Vec<(u64, AnswerPart)>,
+    size: usize,
+}
+
+impl Parts {
+    /// Appends to the text with this key.
+    pub(super) fn text(&mut self, key: u64, piece: &str) -> Result<(), Problem> {
+        match self.entry(key, || AnswerPart::Text(String::new()))? {
+            AnswerPart::Text(text) => text.push_str(piece),
+            other => return Err(wrong_kind("text", other)),
+        }
+        self.size += piece.chars().count();
+        Ok(())
+    }
+
+    /// Appends to the reasoning with this key.
+    pub(super) fn thinking(&mut self, key: u64, piece: &str) -> Result<(), Problem> {
+        match self.entry(key, || AnswerPart::Thinking { text: String::new(), opaque: None })? {
+            AnswerPart::Thinking { text, .. } => text.push_str(piece),
+            other => return Err(wrong_kind("reasoning", other)),
+        }
+        self.size += piece.chars().count();
+        Ok(())
+    }
+
+    /// Keeps what the provider wants back with the reasoning of this key.
+    pub(super) fn opaque(&mut self, key: u64, kept: Opaque) -> Result<(), Problem> {
+        match self.entry(key, || AnswerPart::Thinking { text: String::new(), opaque: None })? {
+            AnswerPart::Thinking { opaque, .. } => *opaque = Some(kept),
+            other => return Err(wrong_kind("reasoning", other)),
+        }
+        Ok(())
+    }
+
+    /// Appends to the tool call with this key; both pieces may be empty.
+    pub(super) fn call(&mut self, key: u64, name_piece: &str, piece: &str) -> Result<(), Problem> {
+        let empty = || AnswerPart::ToolCall { name: String::new(), arguments: String::new() };
+        match self.entry(key, empty)? {
+            AnswerPart::ToolCall { name, arguments } => {
+                name.push_str(name_piece);
+                arguments.push_str(piece);
+            }
+            other => return Err(wrong_kind("a tool call", other)),
+        }
+        self.size += name_piece.chars().count() + piece.chars().count();
+        Ok(())
+    }
+
+    /// Replaces the arguments of the tool call with this key by the provider's final text.
+    pub(super) fn final_arguments(&mut self, key: u64, whole: &str) -> Result<(), Problem> {
+        self.call(key, "", "")?;
+        let entry = self.entries.iter_mut().find(|(of, _)| *of == key);
+        if let Some((_, AnswerPart::ToolCall { arguments, .. })) = entry {
+            self.size += whole.chars().count().saturating_sub(arguments.chars().count());
+            whole.clone_into(arguments);
+        }
+        Ok(())
+    }
+
+    /// The part with this key.
+    pub(super) fn get(&self, key: u64) -> Option<&AnswerPart> {
+        self.entries.iter().find(|(of, _)| *of == key).map(|(_, part)| part)
+    }
+
+    /// Whether a tool is called.
+    pub(super) fn has_calls(&self) -> bool {
+        self.entries.iter().any(|(_, part)| matches!(part, AnswerPart::ToolCall { .. }))
+    }
+
+    /// Characters so far.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The finished answer: empty parts are gone and neighbours of one kind are joined. Reasoning that the
+    /// provider wants back stays apart, since it is only accepted as it was.
+    pub(super) fn finish(&mut self, usage: Usage, stop: Stop) -> Result<Answer, Problem> {
+        let mut parts: Vec<AnswerPart> = Vec::new();
+        for (_, part) in std::mem::take(&mut self.entries) {
+            match (part, parts.last_mut()) {
+                (AnswerPart::Text(text), _) if text.is_empty() => {}
+                (AnswerPart::Thinking { text, opaque: None }, _) if text.is_empty() => {}
+                (AnswerPart::ToolCall { name, .. }, _) if name.is_empty() => {
+                    return Err(Problem::Malformed("a tool call has no name".to_owned()));
+                }
+                (AnswerPart::Text(more), Some(AnswerPart::Text(text))) => text.push_str(&more),
+                (
+                    AnswerPart::Thinking { text: more, opaque: None },
+                    Some(AnswerPart::Thinking { text, opaque: None }),
+                ) => text.push_str(&more),
+                (part, _) => parts.push(part),
+            }
+        }
+        Ok(Answer { parts, usage, stop })
+    }
+
+    fn entry(&mut self, key: u64, empty: impl FnOnce() -> AnswerPart) -> Result<&mut AnswerPart, Problem> {
+        let index = match self.entries.iter().position(|(of, _)| *of == key) {
+            Some(index) => index,
+            None if self.entries.len() < MAX_PARTS => {
+                self.entries.push((key, empty()));
+                self.entries.len() - 1
+            }
+            None => return Err(Problem::Malformed(format!("the answer has more than {MAX_PARTS} parts"))),
+        };
+        Ok(&mut self.entries[index].1)
+    }
+}
+
+fn wrong_kind(wanted: &str, part: &AnswerPart) -> Problem {
+    let found = match part {
+        AnswerPart::Thinking { .. } => "reasoning",
+        AnswerPart::Text(_) => "text",
+        AnswerPart::ToolCall { .. } => "a tool call",
+    };
+    Problem::Malformed(format!("{wanted} came under the index of {found}"))
+}
