@@ -1,0 +1,71 @@
+//! Tools that a user allowed an agent for good.
+
+use futures_util::future::BoxFuture;
+use petasos_core::event::{Event, Payload, Scope, Verdict};
+use petasos_core::ids::{AgentId, TenantId};
+use rusqlite::{Connection, params};
+
+use super::columns::{Nanos, failed};
+use super::{SqliteStore, statement};
+use crate::contract::GrantStore;
+use crate::error::Result;
+
+impl GrantStore for SqliteStore {
+    fn grants<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        user_id: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>>> {
+        let (tenant, agent_id, user_id) = (tenant.clone(), agent_id.clone(), user_id.to_owned());
+        let read = move |connection: &Connection| {
+            let sql =
+                "SELECT tool FROM grants WHERE tenant = ? AND agent_id = ? AND user_id = ? ORDER BY tool";
+            let values = params![tenant.as_str(), agent_id.as_str(), user_id];
+            statement::all(connection, sql, values, |row| row.get(0)).map_err(failed("read grants"))
+        };
+        Box::pin(self.readers().read(read))
+    }
+
+    fn revoke_grant<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        user_id: &'a str,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<bool>> {
+        let (tenant, agent_id) = (tenant.clone(), agent_id.clone());
+        let (user_id, tool) = (user_id.to_owned(), tool.to_owned());
+        let delete = move |connection: &Connection| {
+            let sql = "DELETE FROM grants WHERE tenant = ? AND agent_id = ? AND user_id = ? AND tool = ?";
+            let values = params![tenant.as_str(), agent_id.as_str(), user_id, tool];
+            let deleted = statement::execute(connection, sql, values).map_err(failed("revoke a grant"))?;
+            Ok(deleted > 0)
+        };
+        Box::pin(self.writer().write(delete))
+    }
+}
+
+/// The tool that an event allows for good, if it does.
+pub(super) fn granted(event: &Event) -> Option<&str> {
+    match &event.payload {
+        Payload::UserToolConfirmation(answer)
+            if answer.result == Verdict::Allow && answer.scope == Scope::Always =>
+        {
+            answer.tool.as_deref()
+        }
+        _ => None,
+    }
+}
+
+/// Keeps a grant. One that is there already stays as it is.
+pub(super) fn grant(
+    connection: &Connection,
+    (tenant, agent_id, user_id): (&str, &str, &str),
+    tool: &str,
+    at: Nanos,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO grants (tenant, agent_id, user_id, tool, created_at) VALUES (?, ?, ?, ?, ?)
+        ON CONFLICT DO NOTHING";
+    statement::execute(connection, sql, params![tenant, agent_id, user_id, tool, at]).map(drop)
+}

@@ -1,0 +1,104 @@
+//! The embedded store: one SQLite database file.
+//!
+//! One thread writes and shares its commits between everyone who waits (`writer`); a few connections read
+//! beside it (`readers`). A file that is not ours, damaged or too new is refused and left as it is (`inspect`).
+//! The other modules hold the statements, one per table or kind of thing.
+//!
+//! Nothing here may block a thread of the async runtime, and no type of SQLite may leave this module.
+
+mod agents;
+mod columns;
+mod connection;
+mod create;
+mod cursor;
+mod grants;
+mod inspect;
+mod keys;
+mod lock;
+mod log;
+mod migrate;
+mod readers;
+mod session_list;
+mod sessions;
+mod statement;
+mod wal;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use self::columns::failed;
+use self::inspect::Found;
+use self::lock::Lock;
+use self::readers::Readers;
+use self::writer::Writer;
+use crate::error::Result;
+
+/// Where the database is and how much it may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The database file. It and its directory are made if they are missing.
+    pub path: PathBuf,
+    /// How many reads may run at the same time. Each costs up to 2 MB of page cache once it was needed.
+    pub readers: usize,
+    /// The largest size that the database may reach, in bytes. Writes that need more fail.
+    pub max_bytes: Option<u64>,
+}
+
+impl Options {
+    /// The usual settings for a database at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Options { path: path.into(), readers: 4, max_bytes: None }
+    }
+}
+
+/// A store in one SQLite file. Clones share it.
+///
+/// Dropping the last clone closes it too, in the background: only [`SqliteStore::close`] says when another
+/// process can open it.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    readers: Readers,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens or creates the database. This blocks; it may run before there is an async runtime.
+    ///
+    /// `InUse` if another process has it open, `Newer` and `Corrupt` if it cannot be used, in which case it is
+    /// left as it is.
+    pub fn open(options: Options) -> Result<SqliteStore> {
+        let Options { path, readers, max_bytes } = options;
+        create::create_parent(&path)?;
+        let lock = Lock::take(&path)?;
+        if inspect::inspect(&path)? == Found::Nothing {
+            create::create(&path)?;
+        }
+        let context = || format!("open {}", path.display());
+        let connection = connection::open_writer(&path, max_bytes).map_err(failed(context()))?;
+        if migrate::migrate(&connection, migrate::known_version()).map_err(failed(context()))? {
+            tracing::info!(path = %path.display(), version = migrate::known_version(), "migrated the database");
+        }
+        let writer = Writer::start(connection, lock, sessions::sweep)?;
+        Ok(SqliteStore { shared: Arc::new(Shared { readers: Readers::new(path, readers), writer }) })
+    }
+
+    /// Finishes what is under way, copies the write-ahead log into the database and closes it for all clones.
+    pub async fn close(&self) -> Result<()> {
+        self.shared.readers.close().await;
+        self.shared.writer.stop().await
+    }
+
+    fn readers(&self) -> &Readers {
+        &self.shared.readers
+    }
+
+    fn writer(&self) -> &Writer {
+        &self.shared.writer
+    }
+}

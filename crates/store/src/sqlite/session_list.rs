@@ -1,0 +1,105 @@
+//! Listing sessions by what they have in common.
+//!
+//! The statement is put together from fixed pieces, one per condition, so that SQLite can pick the index that
+//! fits; values are always bound.
+
+use petasos_core::ids::TenantId;
+use petasos_core::session::{SessionRecord, Status};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use super::columns::{Nanos, failed, limit};
+use super::cursor::{self, Listing, Place};
+use super::sessions::{COLUMNS, read_row};
+use super::statement;
+use crate::contract::{Page, SessionFilter};
+use crate::error::Result;
+
+/// Whether the metadata has a key with a value: text by itself, anything else by its JSON text. The key is
+/// compared, not searched by path, because keys may contain the characters that paths are made of. Numbers with
+/// a fraction are compared as numbers, since SQLite would write them differently.
+const HAS_METADATA: &str = "EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND
+    CASE type WHEN 'text' THEN value = ? WHEN 'real' THEN value = ?
+    WHEN 'true' THEN 'true' = ? WHEN 'false' THEN 'false' = ? WHEN 'null' THEN 'null' = ?
+    ELSE CAST(value AS TEXT) = ? END)";
+
+/// Conditions that must all be true, with the values that they name.
+#[derive(Default)]
+struct Conditions {
+    pieces: Vec<&'static str>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    fn add(&mut self, piece: &'static str, values: impl IntoIterator<Item = Value>) {
+        self.pieces.push(piece);
+        self.values.extend(values);
+    }
+
+    fn text(&mut self, piece: &'static str, value: &str) {
+        self.add(piece, [Value::Text(value.to_owned())]);
+    }
+
+    fn metadata(&mut self, key: &str, wanted: &str) {
+        let text = || Value::Text(wanted.to_owned());
+        let number = real(wanted).map_or(Value::Null, Value::Real);
+        let key = Value::Text(key.to_owned());
+        self.add(HAS_METADATA, [key, text(), number, text(), text(), text(), text()]);
+    }
+}
+
+/// A page of a tenant's sessions, newest first.
+pub(super) fn list(
+    connection: &Connection,
+    tenant: &TenantId,
+    filter: &SessionFilter,
+    start: Option<Place>,
+    wanted: usize,
+) -> Result<Page<SessionRecord>> {
+    let Conditions { pieces, mut values } = conditions(tenant, filter, start);
+    let sql = format!(
+        "SELECT {COLUMNS} FROM sessions WHERE {} ORDER BY created_at DESC, id DESC LIMIT ?",
+        pieces.join(" AND ")
+    );
+    values.push(Value::Integer(limit(wanted.saturating_add(1))));
+    let rows = statement::all(connection, &sql, params_from_iter(values), read_row)
+        .map_err(failed("list sessions"))?;
+    cursor::page(Listing::Sessions, wanted, rows, |session| {
+        let at = Nanos(session.header.created_at).value().map_err(failed("list sessions"))?;
+        Ok(Place { at, id: session.header.id.to_string() })
+    })
+}
+
+fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -> Conditions {
+    let mut conditions = Conditions::default();
+    conditions.text("tenant = ?", tenant.as_str());
+    if let Some(agent_id) = &filter.agent_id {
+        conditions.text("agent_id = ?", agent_id.as_str());
+    }
+    if let Some(user_id) = &filter.user_id {
+        conditions.text("user_id = ?", user_id);
+    }
+    match filter.status {
+        Some(Status::Running) => conditions.add("status = 'running'", []),
+        Some(Status::Idle) => conditions.add("status = 'idle'", []),
+        None => {}
+    }
+    if filter.only_archived {
+        conditions.add("archived_at IS NOT NULL", []);
+    } else if !filter.include_archived {
+        conditions.add("archived_at IS NULL", []);
+    }
+    if let Some(place) = start {
+        conditions.add("(created_at, id) < (?, ?)", [Value::Integer(place.at), Value::Text(place.id)]);
+    }
+    for (key, value) in &filter.metadata {
+        conditions.metadata(key, value);
+    }
+    conditions
+}
+
+/// The number that a text is the JSON of, if it is one with a fraction or exponent.
+fn real(text: &str) -> Option<f64> {
+    let number: serde_json::Number = serde_json::from_str(text).ok()?;
+    (number.is_f64() && number.to_string() == text).then(|| number.as_f64()).flatten()
+}
