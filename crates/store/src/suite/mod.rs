@@ -1,1 +1,104 @@
 //! Checks a store against the contract.
+//!
+//! Every check is an ordinary function over any [`Store`](crate::Store) that starts empty. An implementation
+//! runs them all with [`store_contract!`](crate::store_contract), which makes one test of each. Nothing here may
+//! know how a store works inside.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "these are tests that several crates share; their names say what they check"
+)]
+
+pub mod agents;
+pub mod grants;
+pub mod keys;
+pub mod log;
+pub mod log_writers;
+mod make;
+pub mod session_pages;
+pub mod sessions;
+
+pub use make::{append, at, session, tenant, user_message};
+
+/// Makes a test of every check. `$open` is an async function that returns a new, empty store and whatever has
+/// to live as long as it.
+#[macro_export]
+macro_rules! store_contract {
+    ($open:path) => {
+        $crate::store_contract! { @tests $open;
+            agents {
+                a_new_agent_is_found_as_it_was_given
+                an_agent_exists_once_per_tenant
+                versions_follow_each_other
+                a_stale_version_is_refused
+                archived_agents_are_left_out_and_can_come_back
+                agents_of_another_tenant_do_not_exist
+                pages_are_stable_while_agents_are_added
+                versions_are_listed_in_pages
+                cursors_of_other_listings_are_refused
+            }
+            sessions {
+                a_new_session_is_found_as_it_was_given
+                a_session_exists_once
+                a_deleted_session_takes_its_log_with_it
+                a_deleted_session_frees_its_id
+                sessions_of_another_tenant_do_not_exist
+                running_sessions_are_found_in_all_tenants
+            }
+            session_pages {
+                sessions_are_listed_newest_first
+                filters_narrow_the_list
+                metadata_is_matched_by_its_text
+                metadata_keys_may_contain_anything
+                archived_sessions_are_listed_on_request
+                pages_are_stable_while_sessions_are_added
+                pages_split_sessions_of_the_same_moment
+                filters_hold_on_every_page
+                invented_cursors_are_refused
+            }
+            log {
+                appended_events_are_read_as_they_were_given
+                a_log_has_no_gaps
+                the_view_is_replaced
+                a_part_of_a_log_is_read_in_either_order
+                events_are_found_by_type
+                user_events_are_taken_up_once
+                an_event_may_take_up_another_of_the_same_append
+                the_newest_checkpoint_counts
+                a_session_that_is_gone_has_no_events
+            }
+            log_writers {
+                a_stale_writer_is_refused_and_leaves_nothing
+                a_session_that_is_gone_cannot_be_written
+                misnumbered_events_are_refused
+                many_sessions_are_written_at_the_same_time
+                of_two_writers_exactly_one_wins
+                a_refused_write_does_not_touch_its_neighbours
+            }
+            keys {
+                a_key_is_found_by_its_hash
+                a_key_exists_once
+                keys_are_listed_newest_first
+                a_revoked_key_stays_revoked
+            }
+            grants {
+                allowing_for_good_makes_a_grant
+                nothing_else_makes_a_grant
+                a_session_without_a_user_makes_no_grant
+                a_grant_can_be_taken_back
+            }
+        }
+    };
+    (@tests $open:path; $($module:ident { $($check:ident)* })*) => {
+        $(mod $module {
+            $(#[tokio::test]
+            async fn $check() {
+                let (store, _guard) = $open().await;
+                $crate::suite::$module::$check(&store).await;
+            })*
+        })*
+    };
+}
