@@ -21,6 +21,8 @@ pub struct Context {
     open: Vec<OpenCall>,
     /// Steering that no model call has seen yet.
     steers: BTreeMap<u64, String>,
+    /// The event that opened the newest turn.
+    opened_by: u64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +38,11 @@ impl Context {
         self.messages.iter().map(|(_, message)| message.clone()).collect()
     }
 
+    /// The place among the messages of the one that opened the newest turn.
+    pub fn turn_message(&self) -> Option<usize> {
+        self.messages.iter().position(|(sequence, _)| *sequence == self.opened_by)
+    }
+
     /// Takes the next event of the log into account.
     pub fn apply(&mut self, event: &Event) {
         let at = event.sequence;
@@ -43,6 +50,7 @@ impl Context {
             Payload::UserMessage(message) => {
                 self.close_calls(at, "This call was not carried out.");
                 self.messages.push((at, Message::User(message.content.clone())));
+                self.opened_by = at;
             }
             Payload::UserSteer(steer) => {
                 self.steers.insert(at, steer.message.clone());

@@ -1,1 +1,31 @@
-//! One actor per awake session: carries out the effects of turns.
+//! Runs sessions.
+//!
+//! [`Engine`] is the door: surfaces turn requests into its calls, and read sessions through [`Reader`]. Behind it,
+//! an awake session has one actor, which is its only writer: the actor feeds inputs to the pure step of
+//! `petasos-core`, appends what comes of it, and carries out the effects. A session without a running turn has no
+//! actor and no reader holds it in memory.
+//!
+//! This crate must not know any wire protocol. If the HTTP crate were deleted, everything about sessions would
+//! still be here.
+
+mod actor;
+mod agents;
+mod engine;
+mod error;
+mod feed;
+mod hooks;
+mod keys;
+mod load;
+mod model_call;
+mod plan;
+mod reader;
+mod sessions;
+mod tool_run;
+
+pub use agents::AgentChange;
+pub use engine::{Engine, Options};
+pub use error::{Error, Result};
+pub use hooks::{Hooks, NoHooks, Observation, TurnInfo};
+pub use keys::{Caller, NewKey, hash_key, new_key};
+pub use reader::{Item, Live, LiveKind, Reader, Start};
+pub use sessions::{NewSession, SessionChange, SessionDetail};

@@ -1,0 +1,165 @@
+//! The door to all sessions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::limits::Limits;
+use petasos_models::Models;
+use petasos_store::Store;
+use petasos_tools::Toolbox;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::actor::{self, Command};
+use crate::error::{Error, Result};
+use crate::feed::{Feeds, lock};
+use crate::hooks::Hooks;
+
+/// How many requests may wait for one session.
+const MAX_WAITING: usize = 256;
+
+/// What an engine needs.
+pub struct Options {
+    /// Where everything is kept.
+    pub store: Arc<dyn Store>,
+    /// The models that agents can name.
+    pub models: Models,
+    /// The tools that agents can use.
+    pub tools: Toolbox,
+    /// User code at the points of a turn.
+    pub hooks: Arc<dyn Hooks>,
+    /// Bounds of turns and sessions.
+    pub limits: Limits,
+    /// The most characters of a tool's result that go into the log.
+    pub max_tool_output_chars: usize,
+    /// The most time that one tool call may take.
+    pub tool_time: Duration,
+}
+
+/// The door to all sessions. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What the engine and all actors share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) models: Models,
+    pub(crate) tools: Toolbox,
+    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) limits: Limits,
+    pub(crate) max_tool_output_chars: usize,
+    pub(crate) tool_time: Duration,
+    pub(crate) feeds: Feeds,
+    /// Sessions that have an actor. Commands are queued under this lock and an actor retires under it, so none
+    /// is queued for an actor that is gone.
+    pub(crate) awake: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
+    pub(crate) actors: TaskTracker,
+    /// No new turns and no new requests.
+    pub(crate) closing: CancellationToken,
+    /// Everything stops where it is.
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Engine {
+    /// Makes an engine. Call [`Engine::recover`] before serving.
+    pub fn new(options: Options) -> Self {
+        let shared = Shared {
+            store: options.store,
+            models: options.models,
+            tools: options.tools,
+            hooks: options.hooks,
+            limits: options.limits,
+            max_tool_output_chars: options.max_tool_output_chars,
+            tool_time: options.tool_time,
+            feeds: Feeds::default(),
+            awake: Mutex::new(HashMap::new()),
+            actors: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            stopping: CancellationToken::new(),
+        };
+        Engine { shared: Arc::new(shared) }
+    }
+
+    /// Wakes every session whose turn was under way when the last process ended. Returns how many there were.
+    pub async fn recover(&self) -> Result<usize> {
+        let running = self.shared.store.running_sessions().await?;
+        for (tenant, session_id) in &running {
+            wake(&self.shared, tenant, session_id);
+        }
+        Ok(running.len())
+    }
+
+    /// Lets turns end for at most `grace`, then stops everything where it is. What is cut off goes on at the next
+    /// start.
+    pub async fn shutdown(&self, grace: Duration) {
+        self.shared.closing.cancel();
+        self.shared.actors.close();
+        if tokio::time::timeout(grace, self.shared.actors.wait()).await.is_err() {
+            tracing::info!("turns are still running; they go on at the next start");
+        }
+        self.shared.stopping.cancel();
+        self.shared.feeds.close_all();
+        self.shared.actors.wait().await;
+    }
+
+    /// How many sessions have an actor.
+    pub fn awake_sessions(&self) -> usize {
+        lock(&self.shared.awake).len()
+    }
+
+    /// How many sessions have an actor or a reader.
+    pub fn held_sessions(&self) -> usize {
+        self.shared.feeds.count()
+    }
+
+    /// Hands a command to the session's actor and waits for what comes of it.
+    pub(crate) async fn command<T>(
+        &self,
+        tenant: &TenantId,
+        session_id: &SessionId,
+        command: impl FnOnce(oneshot::Sender<Result<T>>) -> Command,
+    ) -> Result<T> {
+        if self.shared.closing.is_cancelled() {
+            return Err(Error::ShuttingDown);
+        }
+        let (reply, answer) = oneshot::channel();
+        queue(&self.shared, tenant, session_id, command(reply))?;
+        // The actor drops the reply only if it is stopped.
+        answer.await.unwrap_or(Err(Error::ShuttingDown))
+    }
+}
+
+/// Queues a command for the session's actor, which is started if there is none.
+fn queue(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId, command: Command) -> Result<()> {
+    let mut awake = lock(&shared.awake);
+    let sender = awake.entry(session_id.clone()).or_insert_with(|| {
+        let (sender, mailbox) = mpsc::channel(MAX_WAITING);
+        let actor = actor::run(Arc::clone(shared), tenant.clone(), session_id.clone(), mailbox);
+        shared.actors.spawn(actor);
+        sender
+    });
+    sender.try_send(command).map_err(|error| match error {
+        TrySendError::Full(_) => Error::Busy { id: session_id.to_string() },
+        TrySendError::Closed(_) => Error::ShuttingDown,
+    })
+}
+
+/// Makes sure that a session has an actor.
+pub(crate) fn wake(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId) {
+    if queue(shared, tenant, session_id, Command::Wake).is_err() {
+        tracing::warn!(%session_id, "the session could not be woken");
+    }
+}
+
+/// The present, as the log records it: whole microseconds, so that every store and every JSON reader agrees.
+pub(crate) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}

@@ -1,0 +1,82 @@
+//! What a caller of the engine can be told.
+
+use petasos_core::agent::InvalidDefinition;
+use petasos_core::step::Refusal;
+
+/// The result of an engine call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing of that name exists for this tenant.
+    #[error("there is no {kind} {id}")]
+    NotFound {
+        /// `agent`, `session` or `key`.
+        kind: &'static str,
+        /// The id that was asked for.
+        id: String,
+    },
+    /// The session cannot take this now.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The agent's definition cannot be used.
+    #[error(transparent)]
+    InvalidDefinition(#[from] InvalidDefinition),
+    /// A field of the request cannot be used.
+    #[error("{field}: {problem}")]
+    Invalid {
+        /// The field, as a path.
+        field: String,
+        /// What is wrong and what is allowed.
+        problem: String,
+    },
+    /// The agent is at another version than the caller thinks.
+    #[error("{id} is at version {actual}, not at {expected}; read it again and repeat the change")]
+    VersionConflict {
+        /// The agent.
+        id: String,
+        /// The version that the caller named.
+        expected: u32,
+        /// The version that is there.
+        actual: u32,
+    },
+    /// Something of that name is there already.
+    #[error("{kind} {id} exists already")]
+    AlreadyExists {
+        /// `agent` or `session`.
+        kind: &'static str,
+        /// Its id.
+        id: String,
+    },
+    /// The agent takes no new sessions.
+    #[error("agent {id} is archived and takes no new sessions")]
+    AgentArchived {
+        /// The agent.
+        id: String,
+    },
+    /// The session has more requests waiting than it may.
+    #[error("session {id} has too many requests waiting; try again in a moment")]
+    Busy {
+        /// The session.
+        id: String,
+    },
+    /// The server is going down.
+    #[error("the server is shutting down; try again in a moment")]
+    ShuttingDown,
+    /// The store failed. The cause is for the log, not for the caller.
+    #[error("the store failed")]
+    Store(#[source] petasos_store::Error),
+}
+
+impl From<petasos_store::Error> for Error {
+    fn from(error: petasos_store::Error) -> Self {
+        match error {
+            petasos_store::Error::InvalidCursor => Error::Invalid {
+                field: "cursor".to_owned(),
+                problem: "is not one that this listing returned".to_owned(),
+            },
+            error => Error::Store(error),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! What readers of an awake session share: the newest events, and the text that is being said right now.
+//!
+//! Readers pull. A feed keeps no queue per reader, so a slow one costs nothing: it finds later that there is more,
+//! takes the text in one piece, and goes to the log for events that are no longer here.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use petasos_core::event::{Event, Payload};
+use petasos_core::ids::SessionId;
+use tokio::sync::watch;
+
+use crate::reader::LiveKind;
+
+/// How many events a feed keeps so that readers need not go to the log.
+const RECENT: usize = 128;
+
+/// All feeds that somebody holds.
+#[derive(Clone, Default)]
+pub(crate) struct Feeds(Arc<Mutex<HashMap<SessionId, Weak<Feed>>>>);
+
+impl Feeds {
+    /// The feed of a session, made if nobody holds it yet.
+    pub(crate) fn get(&self, session_id: &SessionId) -> Arc<Feed> {
+        let mut feeds = lock(&self.0);
+        if let Some(feed) = feeds.get(session_id).and_then(Weak::upgrade) {
+            return feed;
+        }
+        let feed = Arc::new(Feed {
+            session_id: session_id.clone(),
+            inner: Mutex::new(Inner::default()),
+            changes: watch::Sender::new(()),
+            feeds: self.clone(),
+        });
+        feeds.insert(session_id.clone(), Arc::downgrade(&feed));
+        feed
+    }
+
+    /// How many feeds are held.
+    pub(crate) fn count(&self) -> usize {
+        lock(&self.0).len()
+    }
+
+    /// Ends all readers.
+    pub(crate) fn close_all(&self) {
+        let feeds: Vec<_> = lock(&self.0).values().filter_map(Weak::upgrade).collect();
+        feeds.iter().for_each(|feed| feed.close());
+    }
+}
+
+/// One session's feed.
+pub(crate) struct Feed {
+    session_id: SessionId,
+    pub(crate) inner: Mutex<Inner>,
+    pub(crate) changes: watch::Sender<()>,
+    feeds: Feeds,
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        let mut feeds = lock(&self.feeds.0);
+        if feeds.get(&self.session_id).is_some_and(|feed| feed.strong_count() == 0) {
+            feeds.remove(&self.session_id);
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Inner {
+    /// The last event that is known to be in the log.
+    pub(crate) last_sequence: u64,
+    /// The newest events, without a gap up to `last_sequence`.
+    pub(crate) recent: VecDeque<Arc<Event>>,
+    /// The model call under way, or the last one.
+    pub(crate) live: LiveCall,
+    /// Whether the session is gone or the server stops.
+    pub(crate) closed: bool,
+}
+
+/// What a model call has said so far.
+#[derive(Debug, Default)]
+pub(crate) struct LiveCall {
+    /// Counts the model calls of this feed; 0 before the first.
+    pub(crate) number: u64,
+    /// What was said, in order.
+    pub(crate) segments: Vec<Segment>,
+    /// How often what was said had to be taken back.
+    pub(crate) resets: u32,
+    /// The first event that was appended when it ended; none while it is under way.
+    pub(crate) ended_at: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) kind: LiveKind,
+    pub(crate) text: String,
+}
+
+impl Feed {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.inner)
+    }
+
+    /// Makes known how far the log goes, before anything was published here.
+    pub(crate) fn reaches(&self, sequence: u64) {
+        let mut inner = self.lock();
+        if inner.last_sequence < sequence {
+            inner.last_sequence = sequence;
+            inner.recent.clear();
+        }
+    }
+
+    /// Shows events that are now in the log.
+    pub(crate) fn publish(&self, events: &[Event]) {
+        let Some(first) = events.first() else { return };
+        {
+            let mut inner = self.lock();
+            if first.sequence != inner.last_sequence + 1 {
+                inner.recent.clear();
+            }
+            for event in events {
+                inner.last_sequence = event.sequence;
+                inner.recent.push_back(Arc::new(event.clone()));
+            }
+            let surplus = inner.recent.len().saturating_sub(RECENT);
+            inner.recent.drain(..surplus);
+            let ends =
+                |event: &Event| matches!(event.payload, Payload::ModelFinished(_) | Payload::StatusIdle(_));
+            if inner.live.number > 0 && inner.live.ended_at.is_none() && events.iter().any(ends) {
+                inner.live.ended_at = Some(first.sequence);
+            }
+        }
+        self.changes.send_replace(());
+    }
+
+    /// A model call starts, and gets a number. `taken_back` if an earlier attempt may have been shown to readers.
+    pub(crate) fn begin_call(&self, taken_back: bool) -> u64 {
+        let mut inner = self.lock();
+        let number = inner.live.number + 1;
+        inner.live = LiveCall { number, resets: u32::from(taken_back), ..LiveCall::default() };
+        number
+    }
+
+    /// The model said more. A call that has ended may not notice at once; it is no longer heard.
+    pub(crate) fn say(&self, call: u64, kind: LiveKind, text: &str) {
+        {
+            let mut inner = self.lock();
+            if inner.live.number != call || inner.live.ended_at.is_some() {
+                return;
+            }
+            match inner.live.segments.last_mut() {
+                Some(last) if last.kind == kind => last.text.push_str(text),
+                _ => inner.live.segments.push(Segment { kind, text: text.to_owned() }),
+            }
+        }
+        self.changes.send_replace(());
+    }
+
+    /// The model call starts over: what it said does not count.
+    pub(crate) fn take_back(&self, call: u64) {
+        let mut inner = self.lock();
+        if inner.live.number != call || inner.live.ended_at.is_some() {
+            return;
+        }
+        inner.live.segments.clear();
+        inner.live.resets += 1;
+    }
+
+    /// The text that the model call under way has said so far.
+    pub(crate) fn said_so_far(&self) -> String {
+        let inner = self.lock();
+        let texts = inner.live.segments.iter().filter(|segment| segment.kind == LiveKind::Text);
+        if inner.live.ended_at.is_some() { String::new() } else { texts.map(|s| s.text.as_str()).collect() }
+    }
+
+    /// The actor goes to sleep: readers that are behind go to the log.
+    pub(crate) fn forget(&self) {
+        let mut inner = self.lock();
+        inner.recent = VecDeque::new();
+        if inner.live.ended_at.is_some() {
+            inner.live.segments = Vec::new();
+        }
+    }
+
+    /// There will be no more.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.changes.send_replace(());
+    }
+}
+
+/// Locks a mutex whose data stays consistent even if a holder panicked.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

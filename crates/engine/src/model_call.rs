@@ -1,0 +1,143 @@
+//! Carries out one model call: hooks, request, stream, and what is to be done about the answer.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::{FutureExt, StreamExt};
+use petasos_core::agent::AgentDefinition;
+use petasos_core::event::{Block, Failure};
+use petasos_core::model::{Answer, AnswerPart, Message, Request};
+use petasos_core::session::SessionHeader;
+use petasos_core::step::{Input, PlannedAnswer};
+use petasos_models::Delta;
+use tokio::sync::mpsc;
+
+use crate::actor::Report;
+use crate::engine::Shared;
+use crate::feed::Feed;
+use crate::hooks::{Observation, TurnInfo};
+use crate::plan;
+use crate::reader::LiveKind;
+
+/// One model call.
+pub(crate) struct ModelCall {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) header: Arc<SessionHeader>,
+    pub(crate) agent: Arc<AgentDefinition>,
+    pub(crate) turn: TurnInfo,
+    pub(crate) feed: Arc<Feed>,
+    /// The number under which the feed knows it.
+    pub(crate) live_call: u64,
+    pub(crate) messages: Vec<Message>,
+    /// The place of the message that opened the turn.
+    pub(crate) turn_message: Option<usize>,
+    /// Which call of the turn it is.
+    pub(crate) call: u32,
+    /// Whether the session never called a model before.
+    pub(crate) first_of_session: bool,
+    /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
+    pub(crate) injected: Option<String>,
+    pub(crate) effect: u64,
+    pub(crate) reports: mpsc::UnboundedSender<Report>,
+}
+
+/// Carries out a model call and reports what came of it, whatever happens on the way.
+pub(crate) async fn run(mut job: ModelCall) {
+    let outcome = AssertUnwindSafe(job.execute()).catch_unwind().await.unwrap_or_else(|_| {
+        let message = "The model call ended in a bug of petasos; please report it.".to_owned();
+        Err(Failure { code: "internal".to_owned(), message })
+    });
+    let input = Input::ModelFinished { call: job.call, model: job.agent.model.clone(), outcome };
+    // Nobody listens if the session was stopped in the meantime.
+    drop(job.reports.send(Report { effect: job.effect, input, injected: job.injected }));
+}
+
+impl ModelCall {
+    async fn execute(&mut self) -> Result<PlannedAnswer, Failure> {
+        let hooks = Arc::clone(&self.shared.hooks);
+        if self.first_of_session {
+            hooks.observe(&self.turn, Observation::SessionStart).await;
+        }
+        if self.injected.is_none() {
+            self.injected = Some(hooks.pre_llm_call(&self.turn).await.unwrap_or_default());
+        }
+        let mut answer = self.ask().await?;
+        let has_calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::ToolCall { .. }));
+        if !has_calls {
+            for part in &mut answer.parts {
+                if let AnswerPart::Text(text) = part
+                    && let Some(instead) = hooks.transform_llm_output(&self.turn, text).await
+                {
+                    *text = instead;
+                }
+            }
+        }
+        Ok(plan::plan(&self.shared, &self.header, &self.agent, &self.turn, answer).await)
+    }
+
+    async fn ask(&mut self) -> Result<Answer, Failure> {
+        let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
+        let request = Request {
+            model: name,
+            system: self.agent.instructions.clone(),
+            messages: self.messages_with_injected(),
+            tools: plan::offered(&self.agent, &self.shared.tools),
+            max_output_tokens: None,
+        };
+        let (messages, tools) = (request.messages.len(), request.tools.len());
+        self.observe(Observation::PreApiRequest { call: self.call, messages, tools }).await;
+        let started = Instant::now();
+        let mut stream = model.stream(request);
+        while let Some(delta) = stream.next().await {
+            match delta {
+                Ok(Delta::Thinking(text)) => self.feed.say(self.live_call, LiveKind::Thinking, &text),
+                Ok(Delta::Text(text)) => self.feed.say(self.live_call, LiveKind::Text, &text),
+                Ok(Delta::Retrying { error, reset, attempt }) => {
+                    tracing::warn!(session_id = %self.header.id, attempt, error, "the model call is tried again");
+                    if reset {
+                        self.feed.take_back(self.live_call);
+                    }
+                    self.observe(Observation::ApiRequestError {
+                        call: self.call,
+                        message: error,
+                        retrying: true,
+                    })
+                    .await;
+                }
+                Ok(Delta::Finished(answer)) => {
+                    let duration_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+                    let usage = answer.usage;
+                    self.observe(Observation::PostApiRequest { call: self.call, usage, duration_ms }).await;
+                    return Ok(answer);
+                }
+                Err(error) => {
+                    let (call, message) = (self.call, error.to_string());
+                    self.observe(Observation::ApiRequestError { call, message, retrying: false }).await;
+                    return Err(failure(error));
+                }
+            }
+        }
+        let message = format!("{} ended its answer without finishing it.", self.agent.model);
+        Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
+    }
+
+    async fn observe(&self, observation: Observation) {
+        self.shared.hooks.observe(&self.turn, observation).await;
+    }
+
+    fn messages_with_injected(&mut self) -> Vec<Message> {
+        let mut messages = std::mem::take(&mut self.messages);
+        let injected = self.injected.as_deref().unwrap_or_default();
+        if let (false, Some(index)) = (injected.is_empty(), self.turn_message)
+            && let Some(Message::User(content)) = messages.get_mut(index)
+        {
+            content.push(Block::text(format!("\n\n{injected}")));
+        }
+        messages
+    }
+}
+
+fn failure(error: petasos_models::Error) -> Failure {
+    Failure { code: error.code.to_owned(), message: error.message }
+}

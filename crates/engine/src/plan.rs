@@ -1,0 +1,182 @@
+//! Decides what is to be done about each call of a model's answer.
+
+use petasos_core::agent::{AgentDefinition, PermissionPolicy};
+use petasos_core::event::ToolEffect;
+use petasos_core::ids::{RequestId, ToolUseId};
+use petasos_core::model::{Answer, AnswerPart, ToolSpec};
+use petasos_core::session::SessionHeader;
+use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
+use petasos_tools::{Toolbox, all_names, canonical_name, clarify};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::engine::Shared;
+use crate::hooks::{Observation, TurnInfo};
+
+/// The most bytes of arguments that one call may have.
+const MAX_ARGUMENTS: usize = 1024 * 1024;
+
+/// The tools that the model is told about. The order never changes within a session.
+pub(crate) fn offered(agent: &AgentDefinition, tools: &Toolbox) -> Vec<ToolSpec> {
+    let mut specs: Vec<ToolSpec> = agent
+        .custom_tools()
+        .map(|(name, description, input_schema)| ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            input_schema: input_schema.clone(),
+        })
+        .collect();
+    if agent.has_builtin_tools() {
+        let builtin = std::iter::once(clarify::spec()).chain(tools.iter().map(|tool| tool.spec()));
+        let builtin: Vec<ToolSpec> =
+            builtin.filter(|spec| !specs.iter().any(|own| own.name == spec.name)).collect();
+        specs.extend(builtin);
+    }
+    specs
+}
+
+/// Plans every call of an answer.
+pub(crate) async fn plan(
+    shared: &Shared,
+    header: &SessionHeader,
+    agent: &AgentDefinition,
+    turn: &TurnInfo,
+    answer: Answer,
+) -> PlannedAnswer {
+    let planner = Planner { shared, header, agent, turn };
+    let mut parts = Vec::with_capacity(answer.parts.len());
+    let mut calls = 0;
+    for part in answer.parts {
+        parts.push(match part {
+            AnswerPart::Thinking { text, opaque } => PlannedPart::Thinking { text, opaque },
+            AnswerPart::Text(text) => PlannedPart::Text(text),
+            AnswerPart::ToolCall { name, arguments } => {
+                calls += 1;
+                PlannedPart::Call(planner.call(&name, &arguments, calls).await)
+            }
+        });
+    }
+    PlannedAnswer { parts, usage: answer.usage, stop: answer.stop }
+}
+
+struct Planner<'a> {
+    shared: &'a Shared,
+    header: &'a SessionHeader,
+    agent: &'a AgentDefinition,
+    turn: &'a TurnInfo,
+}
+
+impl Planner<'_> {
+    async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
+        let name = canonical_name(name);
+        let most = self.shared.limits.step_tool_calls;
+        if number > most {
+            let why = format!("At most {most} calls are carried out at once; make this one again later.");
+            return refused(name, Map::new(), why);
+        }
+        let mut input = match read_arguments(arguments) {
+            Ok(input) => input,
+            Err(why) => return refused(name, Map::new(), why),
+        };
+        if let Some(why) = self.shared.hooks.pre_tool_call(self.turn, name, &mut input).await {
+            let observation = Observation::PostToolCall {
+                tool_use_id: String::new(),
+                tool: name.to_owned(),
+                input: input.clone(),
+                result: why.clone(),
+                is_error: true,
+                duration_ms: 0,
+            };
+            self.shared.hooks.observe(self.turn, observation).await;
+            return refused(name, input, why);
+        }
+        if self.agent.custom_tools().any(|(custom, _, _)| custom == name) {
+            let id = ToolUseId::for_custom(Uuid::now_v7());
+            return PlannedCall::Custom { id, tool: name.to_owned(), input };
+        }
+        if self.agent.has_builtin_tools() {
+            if name == clarify::NAME {
+                return ask_user(name, input);
+            }
+            if let Some(tool) = self.shared.tools.get(name) {
+                let effect = tool.effect();
+                return PlannedCall::Tool {
+                    id: ToolUseId::from_uuid(Uuid::now_v7()),
+                    kind: ToolKind::Builtin,
+                    tool: name.to_owned(),
+                    effect,
+                    preview: tool.preview(&input),
+                    permission: self.permission(name, effect).await,
+                    input,
+                    sudo: None,
+                };
+            }
+        }
+        let offered = offered(self.agent, &self.shared.tools);
+        let names: Vec<&str> = offered.iter().map(|spec| spec.name.as_str()).collect();
+        let have = if names.is_empty() {
+            "There are none.".to_owned()
+        } else {
+            format!("There are: {}.", names.join(", "))
+        };
+        refused(name, input, format!("There is no tool {name}. {have}"))
+    }
+
+    async fn permission(&self, tool: &str, effect: ToolEffect) -> Permission {
+        let asks = match self.agent.builtin_policy(&all_names(tool)) {
+            Some(PermissionPolicy::AlwaysAllow) => false,
+            Some(PermissionPolicy::AlwaysAsk) => true,
+            None => effect == ToolEffect::SideEffect,
+        };
+        if asks && !self.is_granted(tool).await { Permission::Ask } else { Permission::Run }
+    }
+
+    /// Whether the user allowed this agent the tool for good.
+    async fn is_granted(&self, tool: &str) -> bool {
+        let Some(user_id) = &self.header.user_id else { return false };
+        let grants = self.shared.store.grants(&self.header.tenant, &self.header.agent_id, user_id).await;
+        // If the grants cannot be read, asking once too often is the safe side.
+        grants.is_ok_and(|tools| tools.iter().any(|granted| granted == tool))
+    }
+}
+
+fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {
+    if arguments.len() > MAX_ARGUMENTS {
+        return Err(format!(
+            "The arguments have {} bytes; at most {MAX_ARGUMENTS} are allowed.",
+            arguments.len()
+        ));
+    }
+    if arguments.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(arguments) {
+        Ok(Value::Object(input)) => Ok(input),
+        Ok(_) => Err("The arguments must be a JSON object.".to_owned()),
+        Err(error) => Err(format!("The arguments are not JSON: {error}.")),
+    }
+}
+
+fn ask_user(name: &str, input: Map<String, Value>) -> PlannedCall {
+    match clarify::parse(&input) {
+        Ok(question) => PlannedCall::Clarify {
+            request_id: RequestId::from_uuid(Uuid::now_v7()),
+            question: question.text,
+            choices: question.choices,
+        },
+        Err(why) => refused(name, input, why),
+    }
+}
+
+fn refused(name: &str, input: Map<String, Value>, why: String) -> PlannedCall {
+    PlannedCall::Tool {
+        id: ToolUseId::from_uuid(Uuid::now_v7()),
+        kind: ToolKind::Builtin,
+        tool: name.to_owned(),
+        input,
+        effect: ToolEffect::ReadOnly,
+        preview: None,
+        permission: Permission::Refuse(why),
+        sudo: None,
+    }
+}

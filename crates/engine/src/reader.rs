@@ -1,0 +1,234 @@
+//! Follows one session: every durable event once, in order, and what is being said in between.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use petasos_core::event::{Event, Payload, TitleSource};
+use petasos_core::ids::SessionId;
+use petasos_store::{EventQuery, Order, Store};
+use tokio::sync::watch;
+
+use crate::error::Result;
+use crate::feed::{Feed, Inner};
+
+/// How many events a reader takes at once.
+const BATCH: usize = 128;
+
+/// Where a reader starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// With the next event that is appended.
+    Now,
+    /// After this sequence; 0 for the whole log.
+    After(u64),
+}
+
+/// What a reader is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// An event of the log, internal ones included.
+    Durable(Arc<Event>),
+    /// Something that is never stored.
+    Live(Live),
+}
+
+/// Something that is shown once and never stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// The last durable event that the reader was shown.
+    pub sequence: u64,
+    /// Which kind it is.
+    pub kind: LiveKind,
+    /// The text: what was said since the last time, or the title.
+    pub text: String,
+    /// Whether everything that this message showed so far has to be dropped first.
+    pub reset: bool,
+}
+
+/// The kinds of what is never stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveKind {
+    /// A piece of an agent's message.
+    Text,
+    /// A piece of an agent's reasoning.
+    Thinking,
+    /// A generated title.
+    Title,
+}
+
+/// Follows one session.
+pub struct Reader {
+    session_id: SessionId,
+    store: Arc<dyn Store>,
+    feed: Arc<Feed>,
+    changes: watch::Receiver<()>,
+    /// The last durable event that was shown.
+    cursor: u64,
+    /// The last event that was there before this reader.
+    joined_at: u64,
+    /// The first model call whose text this reader is shown.
+    joined_call: u64,
+    shown: Shown,
+    ready: VecDeque<Item>,
+}
+
+/// How much of a model call was shown.
+#[derive(Debug, Default)]
+struct Shown {
+    call: u64,
+    resets: u32,
+    segment: usize,
+    bytes: usize,
+}
+
+impl Reader {
+    pub(crate) fn new(
+        session_id: SessionId,
+        store: Arc<dyn Store>,
+        feed: Arc<Feed>,
+        start: Start,
+        known_sequence: u64,
+    ) -> Self {
+        feed.reaches(known_sequence);
+        let changes = feed.changes.subscribe();
+        let (joined_at, joined_call) = {
+            let inner = feed.lock();
+            let under_way = inner.live.number > 0 && inner.live.ended_at.is_none();
+            (inner.last_sequence, if under_way { inner.live.number } else { inner.live.number + 1 })
+        };
+        let cursor = match start {
+            Start::Now => joined_at,
+            Start::After(sequence) => sequence,
+        };
+        let (shown, ready) = (Shown::default(), VecDeque::new());
+        Reader { session_id, store, feed, changes, cursor, joined_at, joined_call, shown, ready }
+    }
+
+    /// The next item, whenever it comes. `None` when the session is gone or the server stops.
+    ///
+    /// Nothing is lost if the future is dropped before it is ready.
+    pub async fn next(&mut self) -> Result<Option<Item>> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Ok(Some(item));
+            }
+            self.changes.mark_unchanged();
+            let look = self.look();
+            match look {
+                Look::Ready => {}
+                Look::ReadLog { through } => self.read_log(through).await?,
+                Look::Closed => return Ok(None),
+                Look::Wait => {
+                    if self.changes.changed().await.is_err() {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes what the feed has for this reader, or says where else to look.
+    fn look(&mut self) -> Look {
+        let feed = Arc::clone(&self.feed);
+        let inner = feed.lock();
+        if inner.closed {
+            return Look::Closed;
+        }
+        let through = match inner.live.ended_at {
+            // The rest of what was said comes before the events that it became.
+            Some(ended_at) if self.cursor < ended_at && self.cursor + 1 == ended_at => {
+                self.show_live(&inner);
+                inner.last_sequence
+            }
+            Some(ended_at) if self.cursor < ended_at => ended_at - 1,
+            _ => inner.last_sequence,
+        };
+        if self.cursor < through {
+            let first = inner.recent.front().map_or(u64::MAX, |event| event.sequence);
+            if first > self.cursor + 1 {
+                return if self.ready.is_empty() { Look::ReadLog { through } } else { Look::Ready };
+            }
+            let wanted =
+                inner.recent.iter().filter(|event| event.sequence > self.cursor && event.sequence <= through);
+            let events: Vec<_> = wanted.take(BATCH).cloned().collect();
+            events.into_iter().for_each(|event| self.show(event));
+        } else if inner.live.ended_at.is_none() {
+            self.show_live(&inner);
+        }
+        if self.ready.is_empty() { Look::Wait } else { Look::Ready }
+    }
+
+    async fn read_log(&mut self, through: u64) -> Result<()> {
+        let query = EventQuery {
+            after: Some(self.cursor),
+            before: Some(through.saturating_add(1)),
+            types: Vec::new(),
+            order: Order::Ascending,
+            limit: BATCH,
+        };
+        let events = self.store.events(&self.session_id, query).await?;
+        if events.is_empty() {
+            // The log was deleted under us.
+            self.feed.close();
+        }
+        events.into_iter().for_each(|event| self.show(Arc::new(event)));
+        Ok(())
+    }
+
+    fn show(&mut self, event: Arc<Event>) {
+        self.cursor = event.sequence;
+        let title = match &event.payload {
+            Payload::Titled(titled)
+                if titled.source == TitleSource::Generated && event.sequence > self.joined_at =>
+            {
+                titled.title.clone()
+            }
+            _ => None,
+        };
+        self.ready.push_back(Item::Durable(event));
+        if let Some(text) = title {
+            self.ready.push_back(self.live(LiveKind::Title, text));
+        }
+    }
+
+    fn live(&self, kind: LiveKind, text: String) -> Item {
+        Item::Live(Live { sequence: self.cursor, kind, text, reset: false })
+    }
+
+    /// Shows what was said since the last time.
+    fn show_live(&mut self, inner: &Inner) {
+        let call = &inner.live;
+        if call.number < self.joined_call {
+            return;
+        }
+        if self.shown.call != call.number {
+            self.shown = Shown { call: call.number, ..Shown::default() };
+        }
+        let mut reset = call.resets > self.shown.resets;
+        if reset && !call.segments.is_empty() {
+            self.shown = Shown { call: call.number, resets: call.resets, ..Shown::default() };
+        }
+        while let Some(segment) = call.segments.get(self.shown.segment) {
+            // A reset may leave less text than was shown; it restarts the count above.
+            let text = segment.text.get(self.shown.bytes..).unwrap_or_default();
+            if !text.is_empty() {
+                let live = Live { sequence: self.cursor, kind: segment.kind, text: text.to_owned(), reset };
+                self.ready.push_back(Item::Live(live));
+                reset = false;
+                self.shown.bytes = segment.text.len();
+            }
+            if self.shown.segment + 1 == call.segments.len() {
+                break;
+            }
+            self.shown.segment += 1;
+            self.shown.bytes = 0;
+        }
+    }
+}
+
+enum Look {
+    Ready,
+    ReadLog { through: u64 },
+    Wait,
+    Closed,
+}

@@ -1,0 +1,104 @@
+//! Carries out one call of a built-in tool.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::FutureExt;
+use petasos_core::event::Block;
+use petasos_core::session::SessionHeader;
+use petasos_core::state::Call;
+use petasos_core::step::Input;
+use petasos_tools::{Invocation, ToolOutput};
+use tokio::sync::mpsc;
+
+use crate::actor::Report;
+use crate::engine::Shared;
+use crate::hooks::{Observation, TurnInfo};
+
+/// One tool call.
+pub(crate) struct ToolRun {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) header: Arc<SessionHeader>,
+    pub(crate) turn: TurnInfo,
+    pub(crate) call: Call,
+    pub(crate) effect: u64,
+    pub(crate) reports: mpsc::UnboundedSender<Report>,
+}
+
+/// Runs the tool and reports what came of it, whatever happens on the way.
+pub(crate) async fn run(job: ToolRun) {
+    let output = AssertUnwindSafe(job.execute()).catch_unwind().await.unwrap_or_else(|_| {
+        ToolOutput::error(format!("The tool {} ended in a bug; its outcome is unknown.", job.call.tool))
+    });
+    let content = vec![Block::text(output.text)];
+    let input = Input::ToolFinished { id: job.call.id.clone(), content, is_error: output.is_error };
+    // Nobody listens if the session was stopped in the meantime.
+    drop(job.reports.send(Report { effect: job.effect, input, injected: None }));
+}
+
+impl ToolRun {
+    async fn execute(&self) -> ToolOutput {
+        let started = Instant::now();
+        let output = self.run_tool().await;
+        let observation = Observation::PostToolCall {
+            tool_use_id: self.call.id.clone(),
+            tool: self.call.tool.clone(),
+            input: self.call.input.clone(),
+            result: output.text.clone(),
+            is_error: output.is_error,
+            duration_ms: started.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
+        };
+        self.shared.hooks.observe(&self.turn, observation).await;
+        let instead =
+            self.shared.hooks.transform_tool_result(&self.turn, &self.call.tool, &output.text).await;
+        let text = instead.unwrap_or(output.text);
+        ToolOutput { text: bounded(text, self.shared.max_tool_output_chars), is_error: output.is_error }
+    }
+
+    async fn run_tool(&self) -> ToolOutput {
+        let Some(tool) = self.shared.tools.get(&self.call.tool) else {
+            return ToolOutput::error(format!("The tool {} is not there any more.", self.call.tool));
+        };
+        let invocation = Invocation {
+            input: self.call.input.clone(),
+            tenant: self.header.tenant.clone(),
+            session_id: self.header.id.clone(),
+            agent_id: self.header.agent_id.clone(),
+            user_id: self.header.user_id.clone(),
+        };
+        let limit = self.shared.tool_time;
+        match tokio::time::timeout(limit, tool.run(invocation)).await {
+            Ok(output) => output,
+            Err(_) => {
+                let seconds = limit.as_secs();
+                ToolOutput::error(format!(
+                    "The tool ran for {seconds} s, the longest it may, and was stopped."
+                ))
+            }
+        }
+    }
+}
+
+/// Keeps the beginning and the end of a text that is too long.
+fn bounded(text: String, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text;
+    }
+    let half = most / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(count - half).collect();
+    format!("{head}\n[… {} characters left out …]\n{tail}", count - 2 * half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounded;
+
+    #[test]
+    fn long_output_keeps_both_ends() {
+        assert_eq!(bounded("short".into(), 10), "short");
+        assert_eq!(bounded("abcdefghijkl".into(), 4), "ab\n[… 8 characters left out …]\nkl");
+    }
+}
