@@ -40,7 +40,10 @@ impl Call {
         let format = config.kind.format();
         let mut headers = vec![("accept".to_owned(), "text/event-stream".to_owned())];
         headers.extend(format.headers(config.api_key.as_ref()));
-        headers.extend(config.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        for (name, value) in &config.headers {
+            headers.retain(|(ours, _)| !ours.eq_ignore_ascii_case(name));
+            headers.push((name.clone(), value.clone()));
+        }
         Call {
             provider: http.provider.clone(),
             settings: http.settings.clone(),
@@ -122,7 +125,7 @@ impl Call {
                 "{}/{}: the answer has more than {max} characters. Ask for less, or limit max_output_tokens",
                 self.provider.name, self.model
             );
-            return Err(Error::fatal(Error::OUTPUT_TOO_LARGE, message));
+            return Err(Error::new(Error::OUTPUT_TOO_LARGE, message));
         }
         Ok(steps)
     }

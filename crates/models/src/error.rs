@@ -51,7 +51,7 @@ impl Error {
     pub const MISSING_KEY: &str = "model_missing_key";
 
     /// An error that another attempt would not cure.
-    pub(crate) fn fatal(code: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         Error { code, message: message.into(), retry: Retry::Never }
     }
 

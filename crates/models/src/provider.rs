@@ -42,7 +42,7 @@ impl Provider {
             return Ok(());
         }
         let message = format!("{}/{model}: no key is set. {}", self.name, self.set_key());
-        Err(Error::fatal(Error::MISSING_KEY, message))
+        Err(Error::new(Error::MISSING_KEY, message))
     }
 
     fn set_key(&self) -> String {
@@ -56,11 +56,15 @@ impl Provider {
     /// What a failed connection means.
     pub(crate) fn network_error(&self, model: &str, error: &petasos_net::Error) -> Error {
         let name = &self.name;
-        let message = format!("{name}/{model}: {error}. Check the network and base_url of provider {name}");
+        let suspects = match error {
+            petasos_net::Error::Invalid { .. } => "base_url, api_key and headers",
+            _ => "the network and base_url",
+        };
+        let message = format!("{name}/{model}: {error}. Check {suspects} of provider {name}");
         match error {
-            petasos_net::Error::Invalid { .. } => Error::fatal(Error::BAD_REQUEST, message),
+            petasos_net::Error::Invalid { .. } => Error::new(Error::BAD_REQUEST, message),
             petasos_net::Error::Timeout { .. } => Error::passing(Error::TIMEOUT, message),
-            petasos_net::Error::TooLarge { .. } => Error::fatal(Error::BAD_RESPONSE, message),
+            petasos_net::Error::TooLarge { .. } => Error::new(Error::BAD_RESPONSE, message),
             petasos_net::Error::Connect { .. }
             | petasos_net::Error::Lost { .. }
             | petasos_net::Error::Setup { .. } => Error::passing(Error::UNREACHABLE, message),
@@ -89,7 +93,7 @@ impl Provider {
             name = self.name,
             body = self.readable(&body),
         );
-        Error::fatal(Error::BAD_RESPONSE, message)
+        Error::new(Error::BAD_RESPONSE, message)
     }
 
     /// What an HTTP status other than 200 means.

@@ -42,7 +42,7 @@ impl Models {
         let Some((provider, model)) = name.split_once('/').filter(|(p, m)| !p.is_empty() && !m.is_empty())
         else {
             let message = format!("{name:?} is not the name of a model: write it as provider/model");
-            return Err(Error::fatal(Error::UNKNOWN_PROVIDER, message));
+            return Err(Error::new(Error::UNKNOWN_PROVIDER, message));
         };
         if provider == DEMO {
             return Ok((Arc::new(Demo), model.to_owned()));
@@ -62,6 +62,6 @@ impl Models {
              or set OPENAI_API_KEY or ANTHROPIC_API_KEY for `openai` or `anthropic`",
             self.provider_names().join(", "),
         );
-        Error::fatal(Error::UNKNOWN_PROVIDER, message)
+        Error::new(Error::UNKNOWN_PROVIDER, message)
     }
 }

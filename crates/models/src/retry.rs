@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use petasos_net::backoff::Failure;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::call::Call;
 use crate::error::Retry;
@@ -13,11 +13,9 @@ use crate::{Delta, Error};
 
 /// Carries a call out: as many attempts as the settings allow, then the answer or the last error.
 pub(crate) async fn run(call: Call, emitter: Emitter<Result<Delta, Error>>) {
-    let deadline = Instant::now() + call.settings.time_limit;
-    let work = attempts(&call, &emitter);
-    let outcome = match timeout_at(deadline, work).await {
+    let outcome = match timeout(call.settings.time_limit, attempts(&call, &emitter)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Error::fatal(
+        Err(_) => Err(Error::new(
             Error::TIMEOUT,
             format!(
                 "{}/{}: the call took longer than {:?}",

@@ -1,6 +1,7 @@
 //! What can be set: providers, and the bounds of a call.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use petasos_net::backoff;
@@ -30,7 +31,7 @@ impl ProviderKind {
 }
 
 /// One provider.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ProviderConfig {
     /// What it speaks.
     pub kind: ProviderKind,
@@ -38,8 +39,20 @@ pub struct ProviderConfig {
     pub base_url: String,
     /// Its key; local servers need none.
     pub api_key: Option<SecretString>,
-    /// Sent with every request, after our own headers. They may hold keys and are never shown.
+    /// Sent with every request; they replace our own headers of the same name. They may hold keys and are
+    /// never shown.
     pub headers: BTreeMap<String, String>,
+}
+
+impl fmt::Debug for ProviderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderConfig")
+            .field("kind", &self.kind)
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key)
+            .field("headers", &self.headers.keys())
+            .finish()
+    }
 }
 
 impl ProviderConfig {

@@ -8,7 +8,7 @@ mod openai_chat;
 mod openai_responses;
 mod parts;
 
-use petasos_core::model::{Answer, Request};
+use petasos_core::model::{Answer, Request, ToolOutcome};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -100,6 +100,15 @@ fn reported(error: &Value) -> Problem {
     Problem::Reported { kind, message }
 }
 
+/// The text of a tool's result where the format has no field for failure.
+fn outcome_text(outcome: &ToolOutcome) -> String {
+    if outcome.is_error && !outcome.text.to_lowercase().contains("error") {
+        format!("Error: {}", outcome.text)
+    } else {
+        outcome.text.clone()
+    }
+}
+
 /// OpenAI's header, in both of its formats.
 fn bearer(api_key: Option<&SecretString>) -> Vec<(String, String)> {
     let header = |key: &SecretString| ("authorization".to_owned(), format!("Bearer {}", key.expose_secret()));
@@ -160,5 +169,43 @@ mod testing {
             steps.extend(reader.read(&event)?);
         }
         Ok(steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of all recorded streams.
+    fn recorded() -> Vec<Vec<sse::Event>> {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+        let folders = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files =
+            folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|file| file.unwrap().path());
+        files
+            .map(|file| {
+                let events = sse::Decoder::default().feed(&std::fs::read(file).unwrap());
+                events.into_iter().map(|event| event.unwrap()).collect()
+            })
+            .collect()
+    }
+
+    /// What happens to a reader is up to it, as long as it does not panic.
+    #[test]
+    fn streams_of_another_vendor_or_with_gaps_are_survived() {
+        let streams = recorded();
+        assert!(streams.len() >= 18, "{}", streams.len());
+        for kind in [ProviderKind::Openai, ProviderKind::OpenaiResponses, ProviderKind::Anthropic] {
+            for events in &streams {
+                for gap in 0..events.len() {
+                    let mut reader = kind.format().reader();
+                    let rest = events.iter().enumerate().filter(|(index, _)| *index != gap);
+                    for (_, event) in rest {
+                        let _ = reader.read(event);
+                    }
+                    let _ = reader.closed();
+                }
+            }
+        }
     }
 }

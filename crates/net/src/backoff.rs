@@ -51,15 +51,15 @@ impl Policy {
             return None;
         }
         let random = if failure.random.is_finite() { failure.random.clamp(0.0, 1.0) } else { 0.5 };
-        let delay = match failure.retry_after {
-            Some(wish) => wish.min(self.max_delay).mul_f64(1.0 + 0.1 * random),
+        let (wait, factor) = match failure.retry_after {
+            Some(wish) => (wish, 1.0 + 0.1 * random),
             None => {
                 let doublings = failure.attempts.saturating_sub(1).min(16);
-                let full = self.base_delay.saturating_mul(1 << doublings).min(self.max_delay);
-                full.mul_f64(0.5 + 0.5 * random)
+                (self.base_delay.saturating_mul(1 << doublings), 0.5 + 0.5 * random)
             }
         };
-        let delay = delay.min(self.max_delay);
+        let wait = wait.min(self.max_delay).as_secs_f64() * factor;
+        let delay = Duration::try_from_secs_f64(wait).unwrap_or(Duration::MAX).min(self.max_delay);
         (failure.since_first.saturating_add(delay) <= self.max_total).then_some(delay)
     }
 }
@@ -111,6 +111,19 @@ mod tests {
         assert_eq!(policy.delay_after(&wish(7)), Some(7 * SECOND));
         assert_eq!(policy.delay_after(&wish(3600)), Some(30 * SECOND));
         assert_eq!(policy.delay_after(&wish(0)), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn extreme_settings_do_not_overflow() {
+        let policy = Policy {
+            max_attempts: u32::MAX,
+            base_delay: Duration::MAX,
+            max_delay: Duration::MAX,
+            max_total: Duration::MAX,
+        };
+        assert_eq!(policy.delay_after(&failure(u32::MAX - 1)), Some(Duration::MAX));
+        let wish = Failure { retry_after: Some(Duration::MAX), ..failure(1) };
+        assert_eq!(policy.delay_after(&wish), Some(Duration::MAX));
     }
 
     #[test]

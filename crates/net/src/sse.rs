@@ -170,3 +170,127 @@ impl Decoder {
         Some(Event { event, data, id: self.id.clone(), retry })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(chunks: &[&[u8]]) -> Vec<Result<Event, DecodeError>> {
+        let mut decoder = Decoder::new(64);
+        chunks.iter().flat_map(|chunk| decoder.feed(chunk)).collect()
+    }
+
+    /// The names and data of the events, which must all be good.
+    fn check(input: &str, expected: &[(&str, &str)]) {
+        let events = decode(&[input.as_bytes()]);
+        let found: Vec<_> = events.iter().flatten().map(|event| (&*event.event, &*event.data)).collect();
+        assert_eq!((found.as_slice(), events.len()), (expected, expected.len()), "{input:?}");
+    }
+
+    #[test]
+    fn fields_are_read_as_the_standard_says() {
+        check("data: a\n\n", &[("message", "a")]);
+        check("data:a\n\n", &[("message", "a")]);
+        check("data:  a\n\n", &[("message", " a")]);
+        check("data: a\ndata\ndata: b\n\n", &[("message", "a\n\nb")]);
+        check("event: x\ndata: a\n\ndata: b\n\n", &[("x", "a"), ("message", "b")]);
+        check(": comment\n\n:\n\ndata: a\nother: b\nnonsense\n\n", &[("message", "a")]);
+        check("data:\n\n", &[("message", "")]);
+        check("event: x\n\n", &[]);
+        check("data: never ended\n", &[]);
+        check("data: a: b\n\n", &[("message", "a: b")]);
+    }
+
+    #[test]
+    fn all_line_ends_are_the_same() {
+        for end in ["\n", "\r", "\r\n"] {
+            let text = "data: a|data: b||data: c||".replace('|', end);
+            check(&text, &[("message", "a\nb"), ("message", "c")]);
+        }
+        check("data: a\r\n\ndata: b\n\r", &[("message", "a"), ("message", "b")]);
+    }
+
+    #[test]
+    fn one_byte_order_mark_is_dropped() {
+        check("\u{feff}data: a\n\n", &[("message", "a")]);
+        check("\u{feff}\u{feff}data: a\n\n", &[]);
+        check("\n\u{feff}data: a\n\n", &[]);
+    }
+
+    #[test]
+    fn ids_stay_and_retries_do_not() {
+        let input =
+            b"id: 7\nretry: 1500\ndata: a\n\ndata: b\n\nid: x\0y\nretry: soon\ndata: c\n\nid\ndata: d\n\n";
+        let events: Vec<_> = decode(&[input]).into_iter().map(|event| event.unwrap()).collect();
+        let ids: Vec<_> = events.iter().map(|event| event.id.as_deref()).collect();
+        assert_eq!(ids, [Some("7"), Some("7"), Some("7"), Some("")]);
+        let retries: Vec<_> = events.iter().map(|event| event.retry).collect();
+        assert_eq!(retries, [Some(Duration::from_millis(1500)), None, None, None]);
+    }
+
+    #[test]
+    fn bad_input_is_an_error_after_the_good_events_and_the_end() {
+        let too_long = [b"data: a\n\ndata: ", "b".repeat(99).as_bytes(), b"\n\ndata: c\n\n"].concat();
+        let too_many = ["data: a\n\n", &"data: 0123456789\n".repeat(9), "\ndata: c\n\n"].concat();
+        for (input, error) in [
+            (&too_long[..], DecodeError::TooLarge { max: 64 }),
+            (too_many.as_bytes(), DecodeError::TooLarge { max: 64 }),
+            (b"data: a\n\ndata: \xff\n\ndata: c\n\n", DecodeError::NotUtf8),
+        ] {
+            let events = decode(&[input]);
+            assert_eq!(events.len(), 2);
+            assert_eq!(events[1], Err(error));
+        }
+    }
+
+    /// Bytes that mean something to the decoder, and some that do not.
+    fn streams() -> impl Strategy<Value = Vec<u8>> {
+        let pieces: Vec<&[u8]> = vec![
+            b"data",
+            b"event",
+            b"id",
+            b"retry",
+            b":",
+            b": ",
+            b" ",
+            b"\n",
+            b"\r",
+            b"\r\n",
+            b"\n\n",
+            b"7",
+            b"\0",
+            b"\xef",
+            b"\xbb",
+            b"\xbf",
+            b"\xff",
+            "\u{feff}".as_bytes(),
+            "ä🏛".as_bytes(),
+            b"0123456789abcdef",
+        ];
+        prop::collection::vec(prop::sample::select(pieces), 0..60).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_do_not_matter(bytes in streams(), sizes in prop::collection::vec(1usize..9, 1..40)) {
+            let mut chunks = Vec::new();
+            let mut rest = bytes.as_slice();
+            for size in sizes.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (chunk, after) = rest.split_at((*size).min(rest.len()));
+                chunks.push(chunk);
+                rest = after;
+            }
+            prop_assert_eq!(decode(&chunks), decode(&[&bytes]));
+        }
+
+        #[test]
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            decode(&[&bytes]);
+        }
+    }
+}
