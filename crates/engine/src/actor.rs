@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use crate::agents::merge_by_key;
 use crate::engine::{Shared, now, wake};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
@@ -291,13 +292,7 @@ impl Actor {
         }
         if let Some(patch) = metadata {
             let mut merged = self.state.view.metadata.clone();
-            for (key, value) in patch {
-                if value.is_null() {
-                    merged.remove(&key);
-                } else {
-                    merged.insert(key, value);
-                }
-            }
+            merge_by_key(&mut merged, &patch);
             if let Some(problem) = petasos_core::agent::metadata_problem(&merged) {
                 return Err(Error::Invalid { field: "metadata".to_owned(), problem });
             }

@@ -112,7 +112,8 @@ fn not_found(id: &AgentId, version: Option<u32>) -> Error {
     Error::NotFound { kind: "agent", id }
 }
 
-/// Replaces fields of a definition. `null` brings a field back to its default.
+/// Replaces fields of a definition; metadata is merged by key. `null` brings a field back to its default, and
+/// removes a key of the metadata.
 fn merge(current: &AgentDefinition, fields: &Map<String, Value>) -> Result<AgentDefinition> {
     let invalid =
         |error: serde_json::Error| Error::Invalid { field: "body".to_owned(), problem: error.to_string() };
@@ -121,11 +122,23 @@ fn merge(current: &AgentDefinition, fields: &Map<String, Value>) -> Result<Agent
         _ => Map::new(),
     };
     for (name, value) in fields {
-        if value.is_null() {
-            merged.remove(name);
-        } else {
-            merged.insert(name.clone(), value.clone());
+        match (name.as_str(), value, merged.get_mut(name)) {
+            ("metadata", Value::Object(patch), Some(Value::Object(metadata))) => {
+                merge_by_key(metadata, patch);
+            }
+            _ => merge_by_key(&mut merged, &Map::from_iter([(name.clone(), value.clone())])),
         }
     }
     serde_json::from_value(Value::Object(merged)).map_err(invalid)
+}
+
+/// Puts the entries of a patch into a map; `null` removes.
+pub(crate) fn merge_by_key(map: &mut Map<String, Value>, patch: &Map<String, Value>) {
+    for (key, value) in patch {
+        if value.is_null() {
+            map.remove(key);
+        } else {
+            map.insert(key.clone(), value.clone());
+        }
+    }
 }

@@ -1,1 +1,17 @@
-//! The HTTP server: authentication, surfaces and streaming.
+//! HTTP: authentication, the surfaces, and streaming.
+//!
+//! A surface turns requests into calls of the engine, and events of the log into its own wire shapes. It keeps no
+//! state: whatever it needs to know about a session it reads from the log. Errors become HTTP in one place,
+//! [`problem`].
+
+mod auth;
+mod body;
+mod health;
+mod keys;
+mod problem;
+mod query;
+mod request_id;
+mod server;
+mod surfaces;
+
+pub use server::{Error, Options, Server};

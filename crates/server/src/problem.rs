@@ -1,0 +1,124 @@
+//! Errors as HTTP: the one place that maps them.
+
+use axum::Json;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use petasos_core::step::Refusal;
+use petasos_engine::Error;
+use serde_json::{Map, Value};
+
+/// An answer that is an error: a code for programs, a text for people, and fields that help.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    fields: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Problem { status, code, message: message.into(), fields: Map::new(), headers: Vec::new() }
+    }
+
+    /// The request cannot be used; `field` says where.
+    pub(crate) fn validation(field: impl Into<String>, problem: impl std::fmt::Display) -> Self {
+        let field = field.into();
+        let message = format!("{field}: {problem}");
+        Problem::new(StatusCode::BAD_REQUEST, "validation_error", message).with("field", field)
+    }
+
+    pub(crate) fn not_found(kind: &str, id: &str) -> Self {
+        let id: String = id.chars().take(128).collect();
+        Problem::new(StatusCode::NOT_FOUND, "not_found", format!("There is no {kind} {id}."))
+    }
+
+    /// Something went wrong on our side. The cause goes to the log and not to the caller.
+    pub(crate) fn internal(cause: &str) -> Self {
+        tracing::error!(cause, "a request failed");
+        let message = "Something went wrong on the server; its log says what.";
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", message)
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    fn header(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.headers.push((name, HeaderValue::from_static(value)));
+        self
+    }
+
+    /// Says that sending the same again will not help.
+    fn no_retry(self) -> Self {
+        self.header(HeaderName::from_static("x-should-retry"), "false")
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut body = Map::new();
+        body.insert("error".to_owned(), self.code.into());
+        body.insert("message".to_owned(), self.message.into());
+        body.extend(self.fields);
+        let mut response = (self.status, Json(Value::Object(body))).into_response();
+        response.headers_mut().extend(self.headers);
+        response
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let message = sentence(&error.to_string());
+        let conflict = |code| Problem::new(StatusCode::CONFLICT, code, message.clone());
+        match error {
+            Error::NotFound { kind, id } => Problem::not_found(kind, &id),
+            Error::Refused(refusal) => refused(refusal, message),
+            Error::InvalidDefinition(invalid) => Problem::validation(invalid.field, invalid.problem),
+            Error::Invalid { field, problem } => Problem::validation(field, problem),
+            Error::VersionConflict { actual, .. } => {
+                conflict("version_conflict").with("version", actual).no_retry()
+            }
+            Error::AlreadyExists { .. } => conflict("already_exists").no_retry(),
+            Error::AgentArchived { .. } => conflict("agent_archived").no_retry(),
+            Error::Busy { .. } => Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
+                .header(header::RETRY_AFTER, "1"),
+            Error::ShuttingDown => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message)
+                .header(header::RETRY_AFTER, "1"),
+            Error::Store(cause) => Problem::internal(&causes(&cause)),
+        }
+    }
+}
+
+fn refused(refusal: Refusal, message: String) -> Problem {
+    let conflict = |code| Problem::new(StatusCode::CONFLICT, code, message).no_retry();
+    match refusal {
+        Refusal::TurnInProgress { turn_id } => conflict("turn_in_progress").with("turn_id", turn_id),
+        Refusal::ActionRequired { turn_id, pending } => {
+            conflict("action_required").with("turn_id", turn_id).with("pending", pending)
+        }
+        Refusal::NotPending { pending, .. } | Refusal::WrongAnswer { pending, .. } => {
+            conflict("action_not_pending").with("pending", pending)
+        }
+        Refusal::Archived => conflict("session_archived"),
+    }
+}
+
+/// Makes a sentence of an error's text.
+fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    let first = characters.next().map(char::to_uppercase).into_iter().flatten();
+    let mut sentence: String = first.chain(characters).collect();
+    if !sentence.ends_with('.') {
+        sentence.push('.');
+    }
+    sentence
+}
+
+/// An error with everything that caused it, on one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

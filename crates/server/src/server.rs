@@ -1,0 +1,184 @@
+//! The listener and everything between it and the surfaces.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, FromRef};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::serve::ListenerExt;
+use petasos_engine::{Engine, hash_key};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::net::{TcpListener, ToSocketAddrs};
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
+
+use crate::problem::Problem;
+use crate::{auth, health, keys, request_id, surfaces};
+
+/// How long open requests may take to end when the server stops.
+const CLOSING_TIME: Duration = Duration::from_secs(5);
+
+/// What a server needs.
+pub struct Options {
+    /// The sessions to serve.
+    pub engine: Engine,
+    /// The key that may do everything.
+    pub admin_key: SecretString,
+    /// Web pages that may call us; empty for all.
+    pub cors_origins: Vec<String>,
+    /// The largest request body.
+    pub max_body_bytes: usize,
+    /// How often a quiet stream gets a comment.
+    pub keep_alive: Duration,
+    /// Whether `/metrics` needs no key.
+    pub metrics_public: bool,
+}
+
+/// Why a server does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// An origin in `cors.origins` is not one.
+    #[error("cors.origins: {0:?} is not an origin such as https://app.example.com")]
+    Origin(String),
+    /// The listener failed.
+    #[error("the listener failed")]
+    Listen(#[source] std::io::Error),
+}
+
+/// What every handler can get at.
+#[derive(Clone)]
+pub(crate) struct App {
+    pub(crate) engine: Engine,
+    pub(crate) settings: Arc<Settings>,
+}
+
+impl FromRef<App> for Engine {
+    fn from_ref(app: &App) -> Engine {
+        app.engine.clone()
+    }
+}
+
+/// What handlers need to know besides the engine.
+pub(crate) struct Settings {
+    pub(crate) admin_key_hash: String,
+    pub(crate) keep_alive: Duration,
+    /// Ends streams when the server stops.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// A server that has its address.
+pub struct Server {
+    listener: TcpListener,
+    router: Router,
+    stopping: CancellationToken,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Takes the address, and answers nobody yet.
+    pub async fn bind(
+        address: impl ToSocketAddrs + std::fmt::Display,
+        options: Options,
+    ) -> Result<Server, Error> {
+        let failed = |source| Error::Bind { address: address.to_string(), source };
+        let listener = TcpListener::bind(&address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let stopping = CancellationToken::new();
+        let router = router(options, stopping.clone())?;
+        Ok(Server { listener, router, stopping, address })
+    }
+
+    /// The address, with the port that the system chose if none was asked for.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown` is cancelled and what was being answered has been.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
+        let Server { listener, router, stopping, .. } = self;
+        // A piece of text on its way to a person must not wait for the next one.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let stop = {
+            let (shutdown, stopping) = (shutdown.clone(), stopping.clone());
+            async move {
+                shutdown.cancelled().await;
+                stopping.cancel();
+            }
+        };
+        let serving = axum::serve(listener, router).with_graceful_shutdown(stop);
+        let out_of_time = async {
+            stopping.cancelled().await;
+            tokio::time::sleep(CLOSING_TIME).await;
+        };
+        tokio::select! {
+            result = serving => result.map_err(Error::Listen),
+            () = out_of_time => Ok(()),
+        }
+    }
+}
+
+fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error> {
+    let cors = cors(&options.cors_origins)?;
+    let settings = Settings {
+        admin_key_hash: hash_key(options.admin_key.expose_secret()),
+        keep_alive: options.keep_alive,
+        stopping,
+    };
+    let app = App { engine: options.engine, settings: Arc::new(settings) };
+    let guarded = Router::new()
+        .merge(surfaces::herm::router())
+        .merge(keys::router())
+        .fallback(no_such_path)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(options.max_body_bytes))
+        .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
+    let router = Router::new()
+        .merge(health::router())
+        .merge(guarded)
+        .with_state(app)
+        .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
+        .layer(cors)
+        .layer(middleware::from_fn(request_id::tag));
+    Ok(router)
+}
+
+fn cors(origins: &[String]) -> Result<CorsLayer, Error> {
+    let allowed = if origins.is_empty() {
+        AllowOrigin::any()
+    } else {
+        let values = origins
+            .iter()
+            .map(|origin| origin.parse::<HeaderValue>().map_err(|_| Error::Origin(origin.clone())));
+        AllowOrigin::list(values.collect::<Result<Vec<_>, _>>()?)
+    };
+    Ok(CorsLayer::new()
+        .allow_origin(allowed)
+        .allow_headers(AllowHeaders::mirror_request())
+        .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
+        .expose_headers([HeaderName::from_static("x-request-id"), HeaderName::from_static("x-should-retry")])
+        .max_age(Duration::from_secs(3600)))
+}
+
+async fn no_such_path(method: Method, uri: axum::http::Uri) -> Response {
+    let message = format!("There is nothing at {method} {}.", uri.path());
+    Problem::new(StatusCode::NOT_FOUND, "not_found", message).into_response()
+}
+
+async fn method_not_allowed(method: Method, uri: axum::http::Uri) -> Response {
+    let message = format!("{method} is not possible at {}.", uri.path());
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message).into_response()
+}

@@ -1,0 +1,122 @@
+//! Agents: versioned definitions.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use petasos_core::agent::{AgentDefinition, AgentVersion};
+use petasos_core::ids::AgentId;
+use petasos_engine::{AgentChange, Engine};
+use petasos_store::Page;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{id, seconds};
+use crate::auth::{ReadsAgents, WritesAgents};
+use crate::body::Body;
+use crate::problem::Problem;
+use crate::query::Query;
+
+/// An agent as it is shown: its definition, and what we know about it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Agent {
+    id: AgentId,
+    version: u32,
+    #[serde(flatten)]
+    definition: AgentDefinition,
+    created_at: String,
+    updated_at: String,
+    archived_at: Option<String>,
+}
+
+impl From<AgentVersion> for Agent {
+    fn from(agent: AgentVersion) -> Self {
+        Agent {
+            id: agent.id,
+            version: agent.version,
+            definition: agent.definition,
+            created_at: seconds(agent.created_at),
+            updated_at: seconds(agent.updated_at),
+            archived_at: agent.archived_at.map(seconds),
+        }
+    }
+}
+
+/// Fields of an agent that a caller may send back but not change.
+const READ_ONLY: [&str; 4] = ["id", "createdAt", "updatedAt", "archivedAt"];
+const CHANGEABLE: [&str; 7] = ["name", "model", "instructions", "tools", "mcpServers", "skills", "metadata"];
+
+pub(super) async fn create(
+    State(engine): State<Engine>,
+    WritesAgents(tenant): WritesAgents,
+    Body(definition): Body<AgentDefinition>,
+) -> Result<(StatusCode, Json<Agent>), Problem> {
+    let agent = engine.create_agent(&tenant, None, definition).await?;
+    Ok((StatusCode::CREATED, Json(agent.into())))
+}
+
+pub(super) async fn list(
+    State(engine): State<Engine>,
+    ReadsAgents(tenant): ReadsAgents,
+    query: Query,
+) -> Result<Json<Value>, Problem> {
+    Ok(show_page(engine.agents(&tenant, query.page()?).await?))
+}
+
+pub(super) async fn get(
+    State(engine): State<Engine>,
+    ReadsAgents(tenant): ReadsAgents,
+    Path(agent): Path<String>,
+    query: Query,
+) -> Result<Json<Agent>, Problem> {
+    let version = query.parsed("version", "the number of a version")?;
+    let agent = engine.agent(&tenant, &id("agent", &agent)?, version).await?;
+    Ok(Json(agent.into()))
+}
+
+pub(super) async fn versions(
+    State(engine): State<Engine>,
+    ReadsAgents(tenant): ReadsAgents,
+    Path(agent): Path<String>,
+    query: Query,
+) -> Result<Json<Value>, Problem> {
+    let page = query.page()?;
+    Ok(show_page(engine.agent_versions(&tenant, &id("agent", &agent)?, page).await?))
+}
+
+pub(super) async fn change(
+    State(engine): State<Engine>,
+    WritesAgents(tenant): WritesAgents,
+    Path(agent): Path<String>,
+    Body(mut fields): Body<Map<String, Value>>,
+) -> Result<Json<Agent>, Problem> {
+    let expected_version = match fields.remove("version") {
+        None | Some(Value::Null) => None,
+        Some(version) => {
+            let number = version.as_u64().and_then(|version| u32::try_from(version).ok());
+            Some(number.ok_or_else(|| Problem::validation("version", "must be the number of a version"))?)
+        }
+    };
+    fields.retain(|name, _| !READ_ONLY.contains(&name.as_str()));
+    if let Some(unknown) = fields.keys().find(|name| !CHANGEABLE.contains(&name.as_str())) {
+        let problem = format!("cannot be changed; these can: {}", CHANGEABLE.join(", "));
+        return Err(Problem::validation(unknown.clone(), problem));
+    }
+    let change = AgentChange { fields, expected_version };
+    let agent = engine.change_agent(&tenant, &id("agent", &agent)?, change).await?;
+    Ok(Json(agent.into()))
+}
+
+pub(super) async fn archive(
+    State(engine): State<Engine>,
+    WritesAgents(tenant): WritesAgents,
+    Path(agent): Path<String>,
+) -> Result<Json<Agent>, Problem> {
+    let agent = engine.archive_agent(&tenant, &id("agent", &agent)?).await?;
+    Ok(Json(agent.into()))
+}
+
+fn show_page(page: Page<AgentVersion>) -> Json<Value> {
+    let data: Vec<Agent> = page.items.into_iter().map(Agent::from).collect();
+    Json(json!({ "data": data, "nextCursor": page.next.map(|cursor| cursor.0) }))
+}

@@ -1,0 +1,103 @@
+//! Streaming the events of a session.
+
+use std::convert::Infallible;
+
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Frame, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use jiff::Timestamp;
+use petasos_core::ids::{EventId, SessionId};
+use petasos_engine::{Engine, Item, Reader, Start};
+use tokio_util::sync::CancellationToken;
+
+use super::envelope::Envelope;
+use super::id;
+use crate::auth::ReadsSessions;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::server::App;
+
+pub(super) async fn stream(
+    State(app): State<App>,
+    ReadsSessions(tenant): ReadsSessions,
+    Path(session): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let engine: Engine = app.engine;
+    let session_id: SessionId = id("session", &session)?;
+    let start = start(&session_id, &query, &headers)?;
+    let reader = engine.follow(&tenant, &session_id, start).await?;
+    let frames = Frames { reader, session_id, shown_live: 0, stopping: app.settings.stopping.clone() };
+    let frames = stream::unfold(frames, |mut frames| async move {
+        let frame = frames.next().await?;
+        Some((Ok::<_, Infallible>(frame), frames))
+    });
+    let keep_alive = KeepAlive::new().interval(app.settings.keep_alive).text("keep-alive");
+    let mut response = Sse::new(frames).keep_alive(keep_alive).into_response();
+    // Proxies that gather output would hold the text back.
+    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// Where a stream starts: after `Last-Event-ID`, or after `after`, or with what comes next.
+fn start(session_id: &SessionId, query: &Query, headers: &HeaderMap) -> Result<Start, Problem> {
+    if let Some(last) = headers.get("last-event-id").filter(|last| !last.is_empty()) {
+        let text = last.to_str().unwrap_or_default();
+        let sequence = text.parse().ok().or_else(|| EventId::sequence_in(text, session_id));
+        let problem =
+            || Problem::validation("Last-Event-ID", "is not a sequence or an event id of this session");
+        return Ok(Start::After(sequence.ok_or_else(problem)?));
+    }
+    Ok(query.parsed("after", "a sequence")?.map_or(Start::Now, Start::After))
+}
+
+/// The frames of one stream.
+struct Frames {
+    reader: Reader,
+    session_id: SessionId,
+    shown_live: u64,
+    stopping: CancellationToken,
+}
+
+impl Frames {
+    /// The next frame; none when the session is gone or the server stops.
+    async fn next(&mut self) -> Option<Frame> {
+        loop {
+            let item = tokio::select! {
+                item = self.reader.next() => item,
+                () = self.stopping.cancelled() => return None,
+            };
+            match item {
+                Ok(Some(item)) => {
+                    if let Some(frame) = self.frame(&item) {
+                        return Some(frame);
+                    }
+                }
+                Ok(None) => return None,
+                Err(error) => {
+                    // The reader comes back with its Last-Event-ID and finds everything in the log.
+                    tracing::warn!(session_id = %self.session_id, %error, "a stream ends because the log cannot be read");
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, item: &Item) -> Option<Frame> {
+        match item {
+            Item::Durable(event) => {
+                let envelope = Envelope::of(event)?;
+                let frame = Frame::default().id(event.sequence.to_string());
+                frame.event(envelope.type_name()).json_data(&envelope).ok()
+            }
+            Item::Live(live) => {
+                self.shown_live += 1;
+                let envelope = Envelope::of_live(&self.session_id, live, self.shown_live, Timestamp::now());
+                Frame::default().event(envelope.type_name()).json_data(&envelope).ok()
+            }
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! One module per wire protocol.
+
+pub(crate) mod herm;
