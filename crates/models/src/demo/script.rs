@@ -128,8 +128,10 @@ fn end(script: &mut Script, text: &str, stop: Stop) {
 }
 
 fn count(rest: &str, script: &mut Script) {
-    let number = rest.to_lowercase().strip_prefix("to ").and_then(|number| number.trim().parse::<u32>().ok());
-    for number in 1..=number.unwrap_or(0).min(MAX_COUNT) {
+    let rest = rest.to_lowercase();
+    let digits = rest.strip_prefix("to ").unwrap_or_default().trim().trim_end_matches(['.', '!']);
+    let last = digits.parse::<u32>().unwrap_or(0).min(MAX_COUNT);
+    for number in 1..=last {
         if number > 1 {
             script.beats.push(Beat::Pause(BETWEEN_NUMBERS));
         }

@@ -19,7 +19,7 @@ macro_rules! contract {
             early_close_is_retried cut_connection_is_retried error_mid_stream_is_retried
             rate_limit_is_waited_for bad_key_is_not_retried stall_is_retried silence_is_retried
             html_is_not_retried garbage_is_an_error last_error_counts_attempts
-            too_much_output_is_an_error dropping_the_stream_ends_the_request nothing_listens
+            too_much_output_is_an_error dropping_the_stream_ends_the_request nothing_listens time_limit
         ]);
     };
     (@each [$($format:ident: $kind:expr,)*] $scenarios:tt) => {
@@ -250,4 +250,14 @@ async fn nothing_listens(kind: ProviderKind) {
     let error = run(model.as_ref(), request("Hello")).await.error();
     assert_eq!(error.code, Error::UNREACHABLE, "{error}");
     assert!(error.message.contains("could not connect to 127.0.0.1"), "{error}");
+}
+
+async fn time_limit(kind: ProviderKind) {
+    // Retries would go on for much longer.
+    let mut settings = Settings { time_limit: Duration::from_millis(100), ..quick() };
+    settings.retry.base_delay = Duration::from_secs(10);
+    settings.retry.max_delay = Duration::from_secs(10);
+    let error = play(kind, settings, [Reply::status(500)]).await.error();
+    assert_eq!(error.code, Error::TIMEOUT);
+    assert!(error.message.contains("longer than 100ms"), "{error}");
 }
