@@ -8,10 +8,15 @@ use rusqlite::{Connection, OpenFlags};
 
 /// How long a connection waits for another one. Only checkpoints and recovery ever make one wait.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// Page cache of one connection, in KiB.
-const CACHE_KIB: i64 = 2048;
+/// Page cache of a connection that reads, in KiB. It is taken as it is needed.
+const READER_CACHE_KIB: i64 = 2048;
+/// Page cache of the connection that writes. A commit that does not fit is written and read twice.
+const WRITER_CACHE_KIB: i64 = 8192;
+/// Pages in the write-ahead log before they are copied into the database. Under load the same pages come again
+/// and again, so copying them less often saves most of the work.
+const CHECKPOINT_PAGES: i64 = 4000;
 /// A write-ahead log that grew beyond this is cut back once it has been copied.
-const JOURNAL_SIZE_LIMIT: i64 = 16 * 1024 * 1024;
+const JOURNAL_SIZE_LIMIT: i64 = 32 * 1024 * 1024;
 /// Statements kept ready by one connection.
 const STATEMENTS: usize = 64;
 
@@ -21,6 +26,8 @@ pub(super) fn open_writer(path: &Path, max_bytes: Option<u64>) -> rusqlite::Resu
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", JOURNAL_SIZE_LIMIT)?;
     // Savepoints remember pages; without this they need a writable temporary directory.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
@@ -68,7 +75,7 @@ fn open_immutable(path: &Path) -> rusqlite::Result<Connection> {
 fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)

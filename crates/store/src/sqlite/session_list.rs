@@ -57,10 +57,7 @@ pub(super) fn list(
     wanted: usize,
 ) -> Result<Page<SessionRecord>> {
     let Conditions { pieces, mut values } = conditions(tenant, filter, start);
-    let sql = format!(
-        "SELECT {COLUMNS} FROM sessions WHERE {} ORDER BY created_at DESC, id DESC LIMIT ?",
-        pieces.join(" AND ")
-    );
+    let sql = select(&pieces);
     values.push(Value::Integer(limit(wanted.saturating_add(1))));
     let rows = statement::all(connection, &sql, params_from_iter(values), read_row)
         .map_err(failed("list sessions"))?;
@@ -68,6 +65,11 @@ pub(super) fn list(
         let at = Nanos(session.header.created_at).value().map_err(failed("list sessions"))?;
         Ok(Place { at, id: session.header.id.to_string() })
     })
+}
+
+fn select(conditions: &[&str]) -> String {
+    let conditions = conditions.join(" AND ");
+    format!("SELECT {COLUMNS} FROM sessions WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?")
 }
 
 fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -> Conditions {
@@ -102,4 +104,40 @@ fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -
 fn real(text: &str) -> Option<f64> {
     let number: serde_json::Number = serde_json::from_str(text).ok()?;
     (number.is_f64() && number.to_string() == text).then(|| number.as_f64()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::migrate;
+
+    #[test]
+    fn every_listing_reads_in_the_order_of_an_index() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate::migrate(&connection, migrate::known_version()).unwrap();
+        let agent_id = Some("helper".parse().unwrap());
+        let user_id = Some("anna".to_owned());
+        let all = SessionFilter::default();
+        let filters = [
+            (all.clone(), "sessions_newest"),
+            (SessionFilter { agent_id: agent_id.clone(), ..all.clone() }, "sessions_of_agent"),
+            (SessionFilter { user_id: user_id.clone(), ..all.clone() }, "sessions_of_user"),
+            (SessionFilter { only_archived: true, ..all.clone() }, "sessions_newest"),
+            (SessionFilter { metadata: vec![("a".into(), "b".into())], ..all.clone() }, "sessions_newest"),
+            (SessionFilter { agent_id, user_id, ..all }, "sessions_of_"),
+        ];
+        for (filter, index) in filters {
+            for start in [None, Some(Place { at: 1, id: "s".into() })] {
+                let Conditions { pieces, mut values } =
+                    conditions(&TenantId::default_tenant(), &filter, start);
+                values.push(Value::Integer(1));
+                let sql = format!("EXPLAIN QUERY PLAN {}", select(&pieces));
+                let plan: Vec<String> =
+                    statement::all(&connection, &sql, params_from_iter(values), |row| row.get(3)).unwrap();
+                let plan = plan.join("; ");
+                assert!(plan.contains(&format!("USING INDEX {index}")), "{filter:?}: {plan}");
+                assert!(!plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod closing;
 mod durability;
 mod limits;
 mod refusal;
+mod throughput;
 
 use std::path::{Path, PathBuf};
 
