@@ -65,8 +65,9 @@ impl Call {
         let mut decoder = sse::Decoder::default();
         loop {
             // Until something was said, the model may be thinking in silence.
+            let has_begun = reader.size() > 0;
             let patience =
-                if *streamed { self.settings.stall_timeout } else { self.settings.first_byte_timeout };
+                if has_begun { self.settings.stall_timeout } else { self.settings.first_byte_timeout };
             let chunk = match timeout(patience, response.chunk()).await {
                 Ok(chunk) => chunk.map_err(|error| self.provider.network_error(&self.model, &error))?,
                 Err(_) => return Err(self.provider.silence(&self.model, patience, "sent nothing")),

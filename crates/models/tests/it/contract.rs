@@ -9,6 +9,7 @@ use futures_util::StreamExt;
 use petasos_core::model::{AnswerPart, Stop, Usage};
 use petasos_models::{Delta, Error, ProviderKind, Settings};
 use petasos_testkit::model_server::{ModelServer, Reply};
+use serde_json::json;
 
 use crate::support::{Outcome, call_part, model, quick, request, run, text_part};
 
@@ -17,7 +18,7 @@ macro_rules! contract {
         contract!(@each [$($format: $kind,)*] [
             text reasoning_and_text parallel_tool_calls refusal length_stop
             early_close_is_retried cut_connection_is_retried error_mid_stream_is_retried
-            rate_limit_is_waited_for bad_key_is_not_retried stall_is_retried silence_is_retried
+            rate_limit_is_waited_for bad_key_is_not_retried stall_is_retried stall_in_a_tool_call_is_retried silence_is_retried
             html_is_not_retried garbage_is_an_error last_error_counts_attempts
             too_much_output_is_an_error dropping_the_stream_ends_the_request nothing_listens time_limit
         ]);
@@ -170,6 +171,13 @@ async fn stall_is_retried(kind: ProviderKind) {
     let outcome = run(model(kind, &server, settings).as_ref(), request("Hello")).await;
     assert_eq!((outcome.resets.as_slice(), outcome.text.as_str()), (&[true][..], "Grüße from Olympus 🏛"));
     server.wait_for_disconnects(1).await;
+}
+
+async fn stall_in_a_tool_call_is_retried(kind: ProviderKind) {
+    let settings = Settings { stall_timeout: Duration::from_millis(500), ..quick() };
+    let stalled = Reply::tool_call("get_time", json!({ "zone": "CET" })).stall_after_chunks(4);
+    let outcome = play(kind, settings, [stalled, fixture(kind, "text")]).await;
+    assert_eq!((outcome.resets.as_slice(), outcome.text.as_str()), (&[false][..], "Grüße from Olympus 🏛"));
 }
 
 async fn silence_is_retried(kind: ProviderKind) {
