@@ -178,9 +178,13 @@ impl Reader for ChatReader {
 
 impl ChatReader {
     fn read_delta(&mut self, delta: &Value, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        let reasoning = REASONING_FIELDS.iter().find_map(|field| Some((*field, delta[*field].as_str()?)));
+        let reasoning = REASONING_FIELDS.iter().find_map(|field| {
+            let text = delta[*field].as_str().filter(|text| !text.is_empty())?;
+            Some((*field, text))
+        });
         if let Some((field, text)) = reasoning {
-            self.thinking(field, text, steps)?;
+            let key = self.thinking(text, steps)?;
+            self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data: json!(field) })?;
         }
         match &delta["content"] {
             Value::Array(blocks) => {
@@ -200,10 +204,10 @@ impl ChatReader {
         Ok(())
     }
 
-    /// Content in blocks is Mistral's way, and its only one for reasoning.
+    /// Content in blocks is Mistral's way, and its only one for reasoning, which it does not want back.
     fn read_block(&mut self, block: &Value, steps: &mut Vec<Step>) -> Result<(), Problem> {
         for inner in block["thinking"].as_array().into_iter().flatten() {
-            self.thinking(REASONING_FIELDS[0], inner["text"].as_str().unwrap_or_default(), steps)?;
+            self.thinking(inner["text"].as_str().unwrap_or_default(), steps)?;
         }
         self.text(block["text"].as_str().unwrap_or_default(), steps)
     }
@@ -217,14 +221,11 @@ impl ChatReader {
         self.parts.text(key, piece)
     }
 
-    fn thinking(&mut self, field: &str, piece: &str, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        if piece.is_empty() {
-            return Ok(());
-        }
+    fn thinking(&mut self, piece: &str, steps: &mut Vec<Step>) -> Result<u64, Problem> {
         let key = self.open(Kind::Thinking);
         steps.push(Step::Thinking(piece.to_owned()));
         self.parts.thinking(key, piece)?;
-        self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data: json!(field) })
+        Ok(key)
     }
 
     fn read_call(&mut self, piece: &Value) -> Result<(), Problem> {

@@ -100,7 +100,7 @@ fn an_assistant_message_without_words_or_calls_is_left_out() {
 fn reasoning_has_two_names_and_is_not_taken_twice() {
     let parts = deltas(&[
         json!({ "reasoning": "Six", "reasoning_content": "Six" }),
-        json!({ "reasoning": " seven" }),
+        json!({ "reasoning": " seven", "reasoning_content": "", "content": "" }),
         json!({ "content": "42" }),
         json!({ "reasoning": "More" }),
     ]);
@@ -140,7 +140,8 @@ fn content_can_come_in_blocks() {
     let thought = json!({ "type": "thinking", "thinking": [{ "type": "text", "text": "Hm." }] });
     let parts =
         deltas(&[json!({ "content": [thought] }), json!({ "content": [{ "type": "text", "text": "Hi" }] })]);
-    let [AnswerPart::Thinking { text: thought, .. }, AnswerPart::Text(said)] = parts.as_slice() else {
+    let [AnswerPart::Thinking { text: thought, opaque: None }, AnswerPart::Text(said)] = parts.as_slice()
+    else {
         panic!("{parts:?}")
     };
     assert_eq!((thought.as_str(), said.as_str()), ("Hm.", "Hi"));
