@@ -1,0 +1,193 @@
+//! The server's HTTP API, as commands use it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use petasos_net::{Client, Method, Response};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
+
+/// The most bytes that an answer may have.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
+/// The most time that an answer may take.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// The most entries that the server puts on one page.
+const PAGE: usize = 100;
+
+/// A server and the right to use it.
+pub(crate) struct Api {
+    client: Client,
+    url: String,
+    key: SecretString,
+    tenant: Option<String>,
+}
+
+/// Some entries of a list.
+pub(crate) struct Listing {
+    /// The entries.
+    pub(crate) data: Vec<Value>,
+    /// Where the next ones are; null if there are none.
+    pub(crate) next_cursor: Value,
+}
+
+impl Listing {
+    /// The listing as the server would send it.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({ "data": self.data, "nextCursor": self.next_cursor })
+    }
+
+    /// Whether there are more entries.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.next_cursor.is_null()
+    }
+}
+
+impl Api {
+    /// Names a server. Nothing is sent yet.
+    pub(crate) fn new(url: &str, key: SecretString, tenant: Option<String>) -> Result<Api> {
+        let client = Client::new(&petasos_net::Options::default())?;
+        Ok(Api { client, url: url.trim_end_matches('/').to_owned(), key, tenant })
+    }
+
+    /// `GET`
+    pub(crate) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value> {
+        self.send(Method::Get, &with_query(path, query), None).await
+    }
+
+    /// `POST`
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        self.send(Method::Post, path, Some(body)).await
+    }
+
+    /// `PATCH`
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value> {
+        self.send(Method::Patch, path, Some(body)).await
+    }
+
+    /// `DELETE`
+    pub(crate) async fn delete(&self, path: &str) -> Result<Value> {
+        self.send(Method::Delete, path, None).await
+    }
+
+    /// Reads a list page by page, until it ends or `limit` entries are there.
+    pub(crate) async fn list(&self, path: &str, query: &[(&str, &str)], limit: usize) -> Result<Listing> {
+        let mut listing = Listing { data: Vec::new(), next_cursor: Value::Null };
+        loop {
+            let count = (limit - listing.data.len()).min(PAGE).to_string();
+            let mut query = query.to_vec();
+            query.push(("limit", &count));
+            if let Some(cursor) = listing.next_cursor.as_str() {
+                query.push(("cursor", cursor));
+            }
+            let mut page = self.get(path, &query).await?;
+            let Value::Array(data) = page["data"].take() else {
+                bail!("the server's answer to {path} has no data; is it a petasos server?");
+            };
+            let ended = data.is_empty();
+            listing.data.extend(data);
+            listing.next_cursor = page["nextCursor"].take();
+            if ended || !listing.has_more() || listing.data.len() >= limit {
+                return Ok(listing);
+            }
+        }
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
+        let url = format!("{}{path}", self.url);
+        let authorization = format!("Bearer {}", self.key.expose_secret());
+        let mut headers = vec![("authorization", authorization.as_str())];
+        if body.is_some() {
+            headers.push(("content-type", "application/json"));
+        }
+        if let Some(tenant) = &self.tenant {
+            headers.push(("x-petasos-tenant", tenant));
+        }
+        let answer = async {
+            let body = body.map(|body| body.to_string().into());
+            let response = self.client.request(method, &url, &headers, body).await?;
+            read(response).await
+        };
+        match tokio::time::timeout(ANSWER_TIME, answer).await {
+            Ok(answer) => answer,
+            Err(_) => bail!("{} did not answer within {} seconds", self.url, ANSWER_TIME.as_secs()),
+        }
+    }
+}
+
+/// Reads an answer. One that is no success becomes an error with the server's own words.
+async fn read(response: Response) -> Result<Value> {
+    let status = response.status();
+    let text = response.text_bounded(MAX_ANSWER).await?;
+    let body: Option<Value> =
+        if text.is_empty() { Some(Value::Null) } else { serde_json::from_str(&text).ok() };
+    if (200..300).contains(&status) {
+        return body.context("the server's answer is not JSON; is it a petasos server?");
+    }
+    match body {
+        Some(Value::Object(body)) => Err(problem(status, body)),
+        _ => bail!("the server answered with status {status}"),
+    }
+}
+
+/// The server's error: its message, its code, and the fields that help.
+fn problem(status: u16, mut body: Map<String, Value>) -> anyhow::Error {
+    let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
+    let code = text(body.remove("error")).unwrap_or_else(|| format!("status {status}"));
+    let message = text(body.remove("message")).unwrap_or_else(|| "the server refused the request".to_owned());
+    let mut shown = format!("{message} ({code})");
+    for (name, value) in body {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        // Writing to a string cannot fail.
+        let _ = write!(shown, "\n  {name}: {value}");
+    }
+    anyhow!(shown)
+}
+
+/// Makes a path from its parts; what came from the command line cannot lead elsewhere.
+pub(crate) fn path(parts: &[&str]) -> String {
+    parts.iter().fold("/v1".to_owned(), |path, part| format!("{path}/{}", escape(part)))
+}
+
+fn with_query(path: &str, query: &[(&str, &str)]) -> String {
+    let mut url = path.to_owned();
+    for (index, (name, value)) in query.iter().enumerate() {
+        url.push(if index == 0 { '?' } else { '&' });
+        url.push_str(&format!("{}={}", escape(name), escape(value)));
+    }
+    url
+}
+
+/// Percent-encodes everything but the characters that mean nothing special in a URL.
+fn escape(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut escaped, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+        escaped
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_cannot_leave_its_place() {
+        assert_eq!(path(&["sessions", "a/../b?c#d"]), "/v1/sessions/a%2F%2E%2E%2Fb%3Fc%23d");
+        assert_eq!(with_query("/v1/x", &[("a", "1&2"), ("b", "é")]), "/v1/x?a=1%262&b=%C3%A9");
+    }
+
+    #[test]
+    fn an_error_has_the_words_and_the_hints_of_the_server() {
+        let body = json!({ "error": "action_required", "message": "It waits.", "pending": ["toolu_1"], "turn_id": "evt_1" });
+        let Value::Object(body) = body else { panic!("an object") };
+        assert_eq!(
+            problem(409, body).to_string(),
+            "It waits. (action_required)\n  pending: [\"toolu_1\"]\n  turn_id: evt_1"
+        );
+    }
+}

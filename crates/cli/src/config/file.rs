@@ -1,0 +1,143 @@
+//! What `config.yaml` may say. Everything is optional, and a key that is not here is an error.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::time::Duration;
+
+use petasos_models::ProviderKind;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde::de::Error as _;
+
+/// The whole file.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct File {
+    /// The address to listen on.
+    pub(crate) listen: Option<String>,
+    /// Model providers, by the name that stands before the slash.
+    pub(crate) providers: BTreeMap<String, Provider>,
+    /// Bounds.
+    pub(crate) limits: Limits,
+    /// How models are called.
+    pub(crate) models: Models,
+    /// Browsers.
+    pub(crate) cors: Cors,
+    /// Metrics.
+    pub(crate) metrics: Metrics,
+    /// The log of the process.
+    pub(crate) log: Log,
+}
+
+/// One model provider.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Provider {
+    /// What it speaks.
+    pub(crate) kind: Option<ProviderKind>,
+    /// Where it is.
+    pub(crate) base_url: Option<String>,
+    /// Its key.
+    pub(crate) api_key: Option<SecretString>,
+    /// The environment variable that holds its key.
+    pub(crate) api_key_env: Option<String>,
+    /// Sent with every request.
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
+/// Bounds of turns, tools and requests.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    /// Model calls in one turn.
+    pub(crate) turn_model_calls: Option<NonZero<u32>>,
+    /// Time that one turn may run between two pauses.
+    pub(crate) turn_seconds: Option<Seconds>,
+    /// Tokens in one turn.
+    pub(crate) turn_tokens: Option<NonZero<u64>>,
+    /// Tokens in one session.
+    pub(crate) session_tokens: Option<NonZero<u64>>,
+    /// Tool calls that one model answer may make.
+    pub(crate) step_tool_calls: Option<NonZero<usize>>,
+    /// Bytes of a request's body.
+    pub(crate) body_bytes: Option<NonZero<usize>>,
+    /// Characters of a tool's result.
+    pub(crate) tool_output_chars: Option<NonZero<usize>>,
+    /// Time that one tool call may take.
+    pub(crate) tool_seconds: Option<Seconds>,
+}
+
+/// How models are called.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Models {
+    /// Attempts in all, the first one included.
+    pub(crate) max_attempts: Option<NonZero<u32>>,
+    /// The wait after the first failure; it doubles with each further one.
+    pub(crate) retry_delay_seconds: Option<Seconds>,
+    /// The longest wait.
+    pub(crate) retry_max_delay_seconds: Option<Seconds>,
+    /// How long a failing call is tried again.
+    pub(crate) retry_total_seconds: Option<Seconds>,
+    /// How long making a connection may take.
+    pub(crate) connect_seconds: Option<Seconds>,
+    /// How long a provider may be silent before it has said anything.
+    pub(crate) first_byte_seconds: Option<Seconds>,
+    /// How long it may be silent once it has started to answer.
+    pub(crate) stall_seconds: Option<Seconds>,
+    /// How long a call may take, all attempts together.
+    pub(crate) call_seconds: Option<Seconds>,
+    /// The most characters that an answer may have.
+    pub(crate) output_chars: Option<NonZero<usize>>,
+}
+
+/// Which web pages may use the server from a browser.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Cors {
+    /// Their origins; none listed means all.
+    pub(crate) origins: Vec<String>,
+}
+
+/// Who sees the metrics.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Metrics {
+    /// Whether they are shown without a key.
+    pub(crate) public: bool,
+}
+
+/// The log of the process, on standard error.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Log {
+    /// How much is logged.
+    pub(crate) level: Option<String>,
+    /// What a line looks like.
+    pub(crate) format: LogFormat,
+}
+
+/// What a line of the log looks like.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object in a line.
+    Json,
+}
+
+/// A length of time, written as seconds; fractions are allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Seconds(pub(crate) Duration);
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(time) if !time.is_zero() => Ok(Seconds(time)),
+            _ => Err(D::Error::custom(format!("{seconds} must be a number of seconds greater than 0"))),
+        }
+    }
+}

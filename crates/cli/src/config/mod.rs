@@ -1,0 +1,173 @@
+//! The configuration: defaults, then `config.yaml`, then the environment, then flags.
+
+mod file;
+mod providers;
+mod read;
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use petasos_models::ProviderConfig;
+
+pub(crate) use self::file::LogFormat;
+use self::file::{File, Seconds};
+use self::read::Presence;
+use crate::env::{self, Environment};
+use crate::home::Home;
+
+/// Where the server listens unless told otherwise.
+const DEFAULT_LISTEN: &str = "127.0.0.1:7380";
+const DEFAULT_BODY_BYTES: usize = 16 * 1024 * 1024;
+const DEFAULT_TOOL_OUTPUT_CHARS: usize = 100_000;
+const DEFAULT_TOOL_TIME: Duration = Duration::from_secs(600);
+
+/// Everything that can be set, with all layers applied but the flags of single commands.
+pub(crate) struct Config {
+    /// The address to listen on.
+    pub(crate) listen: String,
+    /// Model providers, by name.
+    pub(crate) providers: BTreeMap<String, ProviderConfig>,
+    /// How models are called.
+    pub(crate) models: petasos_models::Settings,
+    /// How connections to them are made.
+    pub(crate) net: petasos_net::Options,
+    /// Bounds of turns and sessions.
+    pub(crate) limits: petasos_core::limits::Limits,
+    /// Bytes of a request's body.
+    pub(crate) max_body_bytes: usize,
+    /// Characters of a tool's result.
+    pub(crate) max_tool_output_chars: usize,
+    /// Time that one tool call may take.
+    pub(crate) tool_time: Duration,
+    /// Origins that may use the server from a browser; none for all.
+    pub(crate) cors_origins: Vec<String>,
+    /// Whether metrics are shown without a key.
+    pub(crate) metrics_public: bool,
+    /// How much is logged, if that was set.
+    pub(crate) log_level: Option<String>,
+    /// What a line of the log looks like.
+    pub(crate) log_format: LogFormat,
+    /// What is odd but no reason not to start.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads the configuration: the named file, or the one in the home if there is one.
+    pub(crate) fn read(named: Option<&Path>, home: &Home, environment: &Environment) -> Result<Config> {
+        let file = match named {
+            Some(path) => read::read(path, Presence::Required)?,
+            None => read::read(&home.config(), Presence::Optional)?,
+        };
+        Config::resolve(file, environment)
+    }
+
+    fn resolve(file: File, environment: &Environment) -> Result<Config> {
+        let providers = providers::providers(file.providers, environment)?;
+        let listen = environment.text(env::LISTEN)?.or(file.listen);
+        let mut net = petasos_net::Options::default();
+        set(&mut net.connect_timeout, time(file.models.connect_seconds));
+        Ok(Config {
+            listen: listen.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
+            providers: providers.all,
+            models: model_settings(&file.models),
+            net,
+            limits: turn_limits(&file.limits),
+            max_body_bytes: file.limits.body_bytes.map_or(DEFAULT_BODY_BYTES, NonZero::get),
+            max_tool_output_chars: file
+                .limits
+                .tool_output_chars
+                .map_or(DEFAULT_TOOL_OUTPUT_CHARS, NonZero::get),
+            tool_time: time(file.limits.tool_seconds).unwrap_or(DEFAULT_TOOL_TIME),
+            cors_origins: file.cors.origins,
+            metrics_public: file.metrics.public,
+            log_level: environment.text(env::LOG)?.or(file.log.level),
+            log_format: file.log.format,
+            warnings: providers.warnings,
+        })
+    }
+}
+
+fn turn_limits(file: &file::Limits) -> petasos_core::limits::Limits {
+    let mut limits = petasos_core::limits::Limits::default();
+    set(&mut limits.turn_model_calls, file.turn_model_calls.map(NonZero::get));
+    set(&mut limits.turn_time, time(file.turn_seconds));
+    set(&mut limits.turn_tokens, file.turn_tokens.map(NonZero::get));
+    set(&mut limits.session_tokens, file.session_tokens.map(|tokens| Some(tokens.get())));
+    set(&mut limits.step_tool_calls, file.step_tool_calls.map(NonZero::get));
+    limits
+}
+
+fn model_settings(file: &file::Models) -> petasos_models::Settings {
+    let mut settings = petasos_models::Settings::default();
+    set(&mut settings.retry.max_attempts, file.max_attempts.map(NonZero::get));
+    set(&mut settings.retry.base_delay, time(file.retry_delay_seconds));
+    set(&mut settings.retry.max_delay, time(file.retry_max_delay_seconds));
+    set(&mut settings.retry.max_total, time(file.retry_total_seconds));
+    set(&mut settings.first_byte_timeout, time(file.first_byte_seconds));
+    set(&mut settings.stall_timeout, time(file.stall_seconds));
+    set(&mut settings.time_limit, time(file.call_seconds));
+    set(&mut settings.max_output_chars, file.output_chars.map(NonZero::get));
+    settings
+}
+
+fn time(seconds: Option<Seconds>) -> Option<Duration> {
+    seconds.map(|Seconds(time)| time)
+}
+
+/// Replaces a default by what was set.
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved<const N: usize>(file: &str, variables: [(&str, &str); N]) -> Config {
+        Config::resolve(serde_saphyr::from_str(file).unwrap(), &Environment::from(variables)).unwrap()
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_crates() {
+        let config = resolved("{}", []);
+        assert_eq!(config.listen, "127.0.0.1:7380");
+        assert_eq!(config.models, petasos_models::Settings::default());
+        assert_eq!(config.limits, petasos_core::limits::Limits::default());
+        assert_eq!(config.log_level, None);
+    }
+
+    #[test]
+    fn the_file_sets_and_the_environment_wins() {
+        let file = "
+listen: 127.0.0.1:1
+limits: { turn_seconds: 1.5, session_tokens: 7, body_bytes: 10, tool_output_chars: 11, tool_seconds: 12 }
+models: { max_attempts: 1, first_byte_seconds: 2, connect_seconds: 3, output_chars: 4 }
+cors: { origins: ['https://a'] }
+metrics: { public: true }
+log: { level: debug, format: json }
+";
+        let config = resolved(file, []);
+        assert_eq!(config.listen, "127.0.0.1:1");
+        assert_eq!(config.limits.turn_time, Duration::from_millis(1500));
+        assert_eq!(config.limits.session_tokens, Some(7));
+        assert_eq!((config.max_body_bytes, config.max_tool_output_chars), (10, 11));
+        assert_eq!(config.tool_time, Duration::from_secs(12));
+        assert_eq!(config.models.retry.max_attempts, 1);
+        assert_eq!(config.models.first_byte_timeout, Duration::from_secs(2));
+        assert_eq!(config.net.connect_timeout, Duration::from_secs(3));
+        assert_eq!(config.models.max_output_chars, 4);
+        assert_eq!(config.cors_origins, ["https://a"]);
+        assert!(config.metrics_public);
+        assert_eq!(config.log_format, LogFormat::Json);
+        assert_eq!(config.log_level.as_deref(), Some("debug"));
+
+        let config = resolved(file, [("PETASOS_LISTEN", "127.0.0.1:2"), ("PETASOS_LOG", "trace")]);
+        assert_eq!(config.listen, "127.0.0.1:2");
+        assert_eq!(config.log_level.as_deref(), Some("trace"));
+    }
+}

@@ -1,0 +1,79 @@
+//! The environment: every variable that Petasos reads, and the only place that reads them.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use secrecy::SecretString;
+
+/// Where everything is kept, unless `--data-dir` says so.
+pub(crate) const HOME: &str = "PETASOS_HOME";
+/// The admin key of a server, and the key that commands use.
+pub(crate) const API_KEY: &str = "PETASOS_API_KEY";
+/// The address to listen on.
+pub(crate) const LISTEN: &str = "PETASOS_LISTEN";
+/// How much is logged.
+pub(crate) const LOG: &str = "PETASOS_LOG";
+/// The server that commands talk to.
+pub(crate) const URL: &str = "PETASOS_URL";
+/// The key of the provider `openai`.
+pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
+/// The address of the provider `openai`.
+pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+/// The key of the provider `anthropic`.
+pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
+/// The address of the provider `anthropic`.
+pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
+
+/// The variables as they were when the process started. An empty variable counts as one that is not set.
+#[derive(Default)]
+pub(crate) struct Environment {
+    variables: HashMap<OsString, OsString>,
+    user_home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    pub(crate) fn read() -> Self {
+        Environment { variables: std::env::vars_os().collect(), user_home: std::env::home_dir() }
+    }
+
+    /// The home directory of the user, not of Petasos.
+    pub(crate) fn user_home(&self) -> Option<PathBuf> {
+        self.user_home.clone().filter(|home| !home.as_os_str().is_empty())
+    }
+
+    /// A variable that holds a path.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).map(PathBuf::from)
+    }
+
+    /// A variable that holds text.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
+        match self.get(name).map(|value| value.to_str()) {
+            None => Ok(None),
+            Some(Some(value)) => Ok(Some(value.to_owned())),
+            Some(None) => bail!("the environment variable {name} is not valid UTF-8"),
+        }
+    }
+
+    /// A variable that holds a key. White space around it is cut off: files that keys come from end in a newline.
+    pub(crate) fn secret(&self, name: &str) -> Result<Option<SecretString>> {
+        let value = self.text(name)?;
+        let value = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        Ok(value.map(SecretString::from))
+    }
+
+    fn get(&self, name: &str) -> Option<&OsString> {
+        self.variables.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(pairs: [(&str, &str); N]) -> Self {
+        let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Environment { variables, user_home: None }
+    }
+}

@@ -1,0 +1,76 @@
+//! The directory that everything of one installation is kept in.
+
+use std::fs::DirBuilder;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::env::{self, Environment};
+
+/// The home directory of an installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    path: PathBuf,
+}
+
+impl Home {
+    /// Finds the home: `--data-dir`, else `$PETASOS_HOME`, else `~/.petasos`. Makes nothing.
+    pub(crate) fn find(data_dir: Option<&Path>, environment: &Environment) -> Result<Home> {
+        let named = data_dir.map(Path::to_owned).or_else(|| environment.path(env::HOME));
+        let usual = || environment.user_home().map(|home| home.join(".petasos"));
+        let Some(path) = named.or_else(usual) else {
+            bail!("there is no home directory to keep data in; name one with --data-dir or PETASOS_HOME");
+        };
+        // What is printed and written down must hold in every working directory.
+        let path = std::path::absolute(&path).with_context(|| format!("find {}", path.display()))?;
+        Ok(Home { path })
+    }
+
+    /// Makes the directory, for its owner only, unless it is there.
+    pub(crate) fn create(&self) -> Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
+    }
+
+    /// The directory itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The configuration file.
+    pub(crate) fn config(&self) -> PathBuf {
+        self.path.join("config.yaml")
+    }
+
+    /// The database.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.path.join("petasos.db")
+    }
+
+    /// The file with the admin key.
+    pub(crate) fn admin_key(&self) -> PathBuf {
+        self.path.join("admin.key")
+    }
+
+    /// The file that says where the running server is.
+    pub(crate) fn server(&self) -> PathBuf {
+        self.path.join("server.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flag_wins_over_the_environment() {
+        let environment = Environment::from([(env::HOME, "/from/env")]);
+        let home = Home::find(Some(Path::new("/from/flag")), &environment).unwrap();
+        assert_eq!(home.path(), Path::new("/from/flag"));
+        assert_eq!(Home::find(None, &environment).unwrap().path(), Path::new("/from/env"));
+        assert!(Home::find(None, &Environment::default()).is_err());
+    }
+}

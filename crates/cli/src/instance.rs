@@ -1,0 +1,144 @@
+//! One server in this process: the store, the engine and the listener, from start to end.
+//!
+//! `serve` runs one until a signal comes; other commands run one for as long as they take.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use petasos_engine::{Engine, NoHooks};
+use petasos_models::Models;
+use petasos_server::Server;
+use petasos_store::sqlite::SqliteStore;
+use petasos_tools::Toolbox;
+use secrecy::SecretString;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+
+/// How long turns may take to end when the server stops.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often a quiet stream gets a comment.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A server that has its address and answers nobody yet.
+pub(crate) struct Instance {
+    server: Server,
+    engine: Engine,
+    store: SqliteStore,
+}
+
+impl Instance {
+    /// Puts a server together and takes its address. If that fails, the store is closed.
+    pub(crate) async fn bind(
+        config: Config,
+        store: SqliteStore,
+        listen: &str,
+        admin_key: SecretString,
+    ) -> Result<Instance> {
+        match bind(config, store.clone(), listen, admin_key).await {
+            Ok((server, engine)) => Ok(Instance { server, engine, store }),
+            Err(error) => {
+                store.close().await.context("close the store")?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Where a client on this machine finds the server.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", reachable(self.server.local_addr()))
+    }
+
+    /// The address that the server listens on.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.local_addr()
+    }
+
+    /// Goes on with the turns that the last process left unfinished. Returns how many there are.
+    pub(crate) async fn recover(&self) -> Result<usize> {
+        self.engine.recover().await.context("cannot find the sessions that were running")
+    }
+
+    /// Serves until `shutdown` is cancelled or the listener fails, then ends turns and closes the store.
+    pub(crate) async fn run(self, shutdown: CancellationToken) -> Result<()> {
+        let Instance { server, engine, store } = self;
+        let serving = async {
+            let result = server.run(shutdown.clone()).await;
+            shutdown.cancel();
+            result
+        };
+        let ending = async {
+            shutdown.cancelled().await;
+            engine.shutdown(GRACE).await;
+        };
+        let (served, ()) = tokio::join!(serving, ending);
+        let closed = store.close().await;
+        served.context("the server failed")?;
+        closed.context("close the store")
+    }
+}
+
+async fn bind(
+    config: Config,
+    store: SqliteStore,
+    listen: &str,
+    admin_key: SecretString,
+) -> Result<(Server, Engine)> {
+    let client = petasos_net::Client::new(&config.net)?;
+    let engine = Engine::new(petasos_engine::Options {
+        store: Arc::new(store),
+        models: Models::new(config.providers, config.models, client),
+        tools: Toolbox::builtin(),
+        hooks: Arc::new(NoHooks),
+        limits: config.limits,
+        max_tool_output_chars: config.max_tool_output_chars,
+        tool_time: config.tool_time,
+    });
+    let options = petasos_server::Options {
+        engine: engine.clone(),
+        admin_key,
+        cors_origins: config.cors_origins,
+        max_body_bytes: config.max_body_bytes,
+        keep_alive: KEEP_ALIVE,
+        metrics_public: config.metrics_public,
+    };
+    match Server::bind(listen, options).await {
+        Ok(server) => Ok((server, engine)),
+        Err(petasos_server::Error::Bind { address, source }) => Err(bind_problem(&address, source)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says why an address cannot be listened on, and what to do.
+fn bind_problem(address: &str, source: io::Error) -> anyhow::Error {
+    let cure = match source.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program listens there; stop it, or choose another address with --listen, for example \
+             --listen 127.0.0.1:0 for any free port"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine does not have that address; choose one of its own with --listen, or 0.0.0.0 for all"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "the system does not allow it; choose a port above 1023 with --listen"
+        }
+        _ => "write the address as HOST:PORT, for example --listen 127.0.0.1:7380",
+    };
+    match source.kind() {
+        io::ErrorKind::AddrInUse => anyhow!("cannot listen on {address}: {cure}"),
+        _ => anyhow!(source).context(format!("cannot listen on {address}: {cure}")),
+    }
+}
+
+/// An address that can be dialled: "all addresses" is this machine's own.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

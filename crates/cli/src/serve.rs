@@ -1,0 +1,51 @@
+//! `petasos serve`.
+
+use anyhow::Result;
+use tokio_util::sync::CancellationToken;
+
+use crate::admin_key::AdminKey;
+use crate::args::ServeArgs;
+use crate::banner::{self, Banner};
+use crate::config::Config;
+use crate::env::Environment;
+use crate::home::Home;
+use crate::instance::Instance;
+use crate::server_file::ServerFile;
+use crate::{database, logging, output, signals};
+
+const LOG_LEVEL: &str = "info";
+
+/// Runs the server until a signal ends it.
+pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()> {
+    let home = Home::find(args.home.data_dir.as_deref(), environment)?;
+    let config = Config::read(args.home.config.as_deref(), &home, environment)?;
+    logging::start(config.log_level.as_deref().unwrap_or(LOG_LEVEL), config.log_format)?;
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let database = database::path(args.home.database_url.as_deref(), &home)?;
+    home.create()?;
+    let store = database::open(database.clone()).await??;
+    // From here on nobody else has the database, so that whatever says so is old.
+    ServerFile::remove(&home)?;
+
+    let admin_key = match AdminKey::find(&home, environment)? {
+        Some(key) => key,
+        None => AdminKey::make(),
+    };
+    let listen = args.listen.unwrap_or_else(|| config.listen.clone());
+    let instance = Instance::bind(config, store, &listen, admin_key.key.clone()).await?;
+    // Only now: a start that fails must not use up the one time that a new key is shown.
+    admin_key.keep(&home)?;
+
+    let shutdown = CancellationToken::new();
+    signals::watch(shutdown.clone())?;
+    let recovered = instance.recover().await?;
+    ServerFile::write(&home, instance.url(), &database)?;
+    let (url, address) = (instance.url(), instance.address());
+    output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;
+
+    let result = instance.run(shutdown).await;
+    ServerFile::remove(&home)?;
+    result
+}

@@ -1,0 +1,53 @@
+//! `server.json`: where the running server is, for the commands that want to talk to it.
+//!
+//! The file only counts while the database is in use: the server that wrote it may have been killed, and whoever
+//! opens the database next removes what that one left behind.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::home::Home;
+use crate::private_file;
+
+/// What the file says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerFile {
+    /// Where the server is.
+    pub(crate) url: String,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// The database that it has open.
+    pub(crate) database: PathBuf,
+}
+
+impl ServerFile {
+    /// Reads the file; none if there is none.
+    pub(crate) fn read(home: &Home) -> Result<Option<ServerFile>> {
+        let path = home.server();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        let file = serde_json::from_str(&text);
+        file.map(Some).with_context(|| format!("{} cannot be used; remove it", path.display()))
+    }
+
+    /// Says where this process serves.
+    pub(crate) fn write(home: &Home, url: String, database: &Path) -> Result<()> {
+        let file = ServerFile { url, pid: std::process::id(), database: database.to_owned() };
+        let path = home.server();
+        private_file::write(&path, &serde_json::to_string(&file)?)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Removes the file. Only for the process that has the database open.
+    pub(crate) fn remove(home: &Home) -> Result<()> {
+        let path = home.server();
+        private_file::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
+    }
+}

@@ -1,0 +1,95 @@
+//! Tables for people.
+
+use serde_json::Value;
+
+/// The widest that a column gets before its text is cut.
+const MAX_WIDTH: usize = 48;
+
+/// Rows under headings, with columns as wide as they need to be.
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings and no rows.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        Table { rows: vec![headings.iter().map(|heading| (*heading).to_owned()).collect()] }
+    }
+
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+    }
+
+    /// The table as text.
+    pub(crate) fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        self.rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A field of an object as text; nothing for null.
+pub(crate) fn field(value: &Value, name: &str) -> String {
+    match &value[name] {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Names and values under each other, those without a value left out.
+pub(crate) fn fields(value: &Value, names: &[(&str, &str)]) -> String {
+    let widest = names.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
+    let lines = names.iter().filter_map(|(label, name)| {
+        let text = plain(&field(value, name));
+        (!text.is_empty()).then(|| format!("{label:<widest$}  {text}"))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Text on one line, cut where it is too long.
+fn one_line(text: &str) -> String {
+    let line = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= MAX_WIDTH {
+        return line;
+    }
+    line.chars().take(MAX_WIDTH - 1).chain(['…']).collect()
+}
+
+/// Text without the control characters that could change what the terminal shows.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_long_text_is_cut() {
+        let mut table = Table::new(&["ID", "NAME"]);
+        table.row(["a".to_owned(), "first\nline".to_owned()]);
+        table.row(["longer".to_owned(), "x".repeat(100)]);
+        let cut = format!("{}…", "x".repeat(MAX_WIDTH - 1));
+        assert_eq!(table.render(), format!("ID      NAME\na       first line\nlonger  {cut}"));
+    }
+
+    #[test]
+    fn a_title_cannot_move_the_cursor() {
+        let mut table = Table::new(&["TITLE"]);
+        table.row(["\u{1b}[2Jgone".to_owned()]);
+        assert!(!table.render().contains('\u{1b}'));
+        assert_eq!(fields(&json!({ "a": 1, "b": null }), &[("A", "a"), ("B", "b")]), "A  1");
+    }
+}
