@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use secrecy::{ExposeSecret, SecretString};
@@ -58,6 +59,7 @@ impl AdminKey {
                 path.display()
             )
         })?;
+        warn_if_open(&path);
         Ok(Some(AdminKey { key, source: Source::File }))
     }
 
@@ -76,6 +78,18 @@ impl AdminKey {
             .with_context(|| format!("cannot keep the admin key in {}", path.display()))
     }
 }
+
+/// Warns if others than the owner may read the key.
+#[cfg(unix)]
+fn warn_if_open(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    if fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0) {
+        tracing::warn!("others can read the admin key; run: chmod 600 {}", path.display());
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_open(_path: &Path) {}
 
 /// Says why a key could not be sent in a header, without repeating it.
 fn check(key: &SecretString) -> Result<()> {

@@ -87,7 +87,7 @@ pub(crate) struct ConnectArgs {
     #[arg(long, value_name = "URL", global = true)]
     pub(crate) server: Option<String>,
     /// The key [default: $PETASOS_API_KEY, else the admin key of the home]
-    #[arg(long, value_name = "KEY", global = true, hide_env_values = true)]
+    #[arg(long, value_name = "KEY", global = true)]
     pub(crate) key: Option<String>,
     /// The tenant to work in; only an admin key may choose
     #[arg(long, value_name = "TENANT", global = true)]

@@ -19,7 +19,7 @@ use crate::args::ConnectArgs;
 use crate::config::Config;
 use crate::env::{self, Environment};
 use crate::home::Home;
-use crate::instance::Instance;
+use crate::instance::{Instance, Stopped};
 use crate::server_file::ServerFile;
 use crate::{database, logging};
 
@@ -38,7 +38,7 @@ pub(crate) struct Connection {
 /// A server that runs in this process while the command does.
 struct Embedded {
     shutdown: CancellationToken,
-    running: JoinHandle<Result<()>>,
+    running: JoinHandle<Stopped>,
 }
 
 impl Connection {
@@ -91,7 +91,8 @@ impl Connection {
         drop(self.api);
         if let Some(embedded) = self.embedded {
             embedded.shutdown.cancel();
-            embedded.running.await.context("end the embedded server")??;
+            let stopped = embedded.running.await.context("end the embedded server")?;
+            stopped.close().await?;
         }
         Ok(())
     }
@@ -110,9 +111,9 @@ async fn find(args: &ConnectArgs, home: &Home) -> Result<Found> {
     loop {
         let server = ServerFile::read(home)?;
         let path = database_path(args, home, server.as_ref())?;
-        match database::open(path).await? {
+        match database::open(path.clone()).await? {
             Ok(store) => {
-                ServerFile::remove(home)?;
+                ServerFile::remove_stale(home, &path)?;
                 return Ok(Found::Store(store));
             }
             Err(error @ petasos_store::Error::InUse { .. }) => {

@@ -62,8 +62,8 @@ impl Instance {
         self.engine.recover().await.context("cannot find the sessions that were running")
     }
 
-    /// Serves until `shutdown` is cancelled or the listener fails, then ends turns and closes the store.
-    pub(crate) async fn run(self, shutdown: CancellationToken) -> Result<()> {
+    /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
+    pub(crate) async fn run(self, shutdown: CancellationToken) -> Stopped {
         let Instance { server, engine, store } = self;
         let serving = async {
             let result = server.run(shutdown.clone()).await;
@@ -75,8 +75,21 @@ impl Instance {
             engine.shutdown(GRACE).await;
         };
         let (served, ()) = tokio::join!(serving, ending);
-        let closed = store.close().await;
-        served.context("the server failed")?;
+        Stopped { served, store }
+    }
+}
+
+/// A server that has stopped and still has its store.
+pub(crate) struct Stopped {
+    served: Result<(), petasos_server::Error>,
+    store: SqliteStore,
+}
+
+impl Stopped {
+    /// Closes the store, and says how serving ended.
+    pub(crate) async fn close(self) -> Result<()> {
+        let closed = self.store.close().await;
+        self.served.context("the server failed")?;
         closed.context("close the store")
     }
 }

@@ -26,8 +26,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     let database = database::path(args.home.database_url.as_deref(), &home)?;
     home.create()?;
     let store = database::open(database.clone()).await??;
-    // From here on nobody else has the database, so that whatever says so is old.
-    ServerFile::remove(&home)?;
+    ServerFile::remove_stale(&home, &database)?;
 
     let admin_key = match AdminKey::find(&home, environment)? {
         Some(key) => key,
@@ -45,7 +44,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     let (url, address) = (instance.url(), instance.address());
     output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;
 
-    let result = instance.run(shutdown).await;
-    ServerFile::remove(&home)?;
-    result
+    let stopped = instance.run(shutdown).await;
+    let removed = ServerFile::remove_own(&home);
+    stopped.close().await.and(removed)
 }

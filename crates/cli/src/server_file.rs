@@ -45,9 +45,50 @@ impl ServerFile {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Removes the file. Only for the process that has the database open.
-    pub(crate) fn remove(home: &Home) -> Result<()> {
-        let path = home.server();
-        private_file::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
+    /// Removes what a server left behind that was killed. Only for the process that has `database` open: whoever
+    /// wrote that it has that database open is gone.
+    pub(crate) fn remove_stale(home: &Home, database: &Path) -> Result<()> {
+        match ServerFile::read(home) {
+            Ok(Some(other)) if other.database != database => Ok(()),
+            _ => remove(home),
+        }
+    }
+
+    /// Removes the file if this process wrote it. To be called before the database is closed: afterwards the file
+    /// may be somebody else's.
+    pub(crate) fn remove_own(home: &Home) -> Result<()> {
+        match ServerFile::read(home)? {
+            Some(file) if file.pid == std::process::id() => remove(home),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn remove(home: &Home) -> Result<()> {
+    let path = home.server();
+    private_file::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Environment;
+
+    #[test]
+    fn only_what_is_stale_or_ours_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = Home::find(Some(directory.path()), &Environment::default()).unwrap();
+        ServerFile::write(&home, "http://here".to_owned(), Path::new("/a.db")).unwrap();
+        ServerFile::remove_stale(&home, Path::new("/b.db")).unwrap();
+        assert_eq!(ServerFile::read(&home).unwrap().unwrap().url, "http://here");
+        ServerFile::remove_stale(&home, Path::new("/a.db")).unwrap();
+        assert_eq!(ServerFile::read(&home).unwrap(), None);
+
+        std::fs::write(home.server(), r#"{"url":"http://there","pid":0,"database":"/a.db"}"#).unwrap();
+        ServerFile::remove_own(&home).unwrap();
+        assert!(home.server().exists());
+        std::fs::write(home.server(), "{").unwrap();
+        ServerFile::remove_stale(&home, Path::new("/a.db")).unwrap();
+        assert!(!home.server().exists());
     }
 }

@@ -1,0 +1,92 @@
+//! Starts that are refused: in plain words, with the cure, and with nothing changed.
+
+use std::net::TcpListener;
+
+use crate::installation::Installation;
+
+#[test]
+fn a_second_server_in_the_same_home() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let refused = installation.run(&["serve", "--listen", "127.0.0.1:0"]);
+    refused.assert_refused(&["in use by another petasos", "--data-dir"]);
+    // The one that runs is still found.
+    assert!(installation.run(&["agents", "list"]).success);
+    server.stop();
+}
+
+#[test]
+fn an_address_in_use_costs_nothing() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let installation = Installation::new();
+    let refused = installation.run(&["serve", "--listen", &address]);
+    refused.assert_refused(&[&address, "another program listens there", "--listen"]);
+    assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+    // The key is shown at the start that works.
+    assert!(installation.serve().shown_key().is_some());
+}
+
+#[test]
+fn an_address_that_is_none() {
+    let installation = Installation::new();
+    installation.run(&["serve", "--listen", "127.0.0.1"]).assert_refused(&["127.0.0.1", "HOST:PORT"]);
+}
+
+#[test]
+fn a_wrong_configuration_is_named_with_file_line_and_key() {
+    let installation = Installation::new();
+    let file = installation.write("config.yaml", "log:\n  level: info\nlisten_on: 127.0.0.1:0\n");
+    let place = format!("{}:3:", file.display());
+    installation.run(&["serve"]).assert_refused(&[&place, "listen_on", "did you mean listen?"]);
+    installation.run(&["keys", "list"]).assert_refused(&[&place, "listen_on"]);
+    assert!(!installation.file("petasos.db").exists());
+
+    installation.write("config.yaml", "providers: { x: {} }\n");
+    installation.run(&["serve"]).assert_refused(&["providers.x", "kind is missing"]);
+    installation.write("config.yaml", "log: { level: petasos=loud }\n");
+    installation.run(&["serve"]).assert_refused(&["petasos=loud", "info, debug"]);
+    let missing = installation.file("no.yaml");
+    let refused = installation.run(&["serve", "--config", missing.to_str().unwrap()]);
+    refused.assert_refused(&["cannot read the configuration", "no.yaml"]);
+}
+
+#[test]
+fn databases_that_do_not_exist_yet() {
+    let installation = Installation::new();
+    let refused = installation.run(&["serve", "--database-url", "postgres://user:secret@host/db"]);
+    refused.assert_refused(&["postgres", "Only the embedded store exists in this release", "sqlite:PATH"]);
+    assert!(!refused.stderr.contains("secret"));
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "this makes a database that the store must refuse")]
+fn a_newer_database() {
+    let installation = Installation::new();
+    assert!(installation.run(&["keys", "list"]).success);
+    let database = rusqlite::Connection::open(installation.file("petasos.db")).unwrap();
+    database.pragma_update(None, "user_version", 9999).unwrap();
+    database.close().unwrap();
+    let refused = installation.run(&["serve", "--listen", "127.0.0.1:0"]);
+    refused.assert_refused(&["petasos.db", "9999", "newer petasos"]);
+    installation.run(&["keys", "list"]).assert_refused(&["9999"]);
+}
+
+#[test]
+fn a_file_that_is_no_database() {
+    let installation = Installation::new();
+    let file = installation.write("petasos.db", "x".repeat(4096));
+    installation.run(&["serve", "--listen", "127.0.0.1:0"]).assert_refused(&["not an SQLite database"]);
+    assert_eq!(std::fs::read(file).unwrap(), "x".repeat(4096).into_bytes());
+}
+
+#[test]
+fn an_admin_key_that_is_none() {
+    let installation = Installation::new();
+    for text in ["", "\n", "two words"] {
+        installation.write("admin.key", text);
+        let refused = installation.run(&["serve", "--listen", "127.0.0.1:0"]);
+        refused.assert_refused(&["admin.key", "cannot be used"]);
+        assert_eq!(std::fs::read_to_string(installation.file("admin.key")).unwrap(), text);
+    }
+}
