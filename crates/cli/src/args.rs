@@ -44,17 +44,21 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
 }
 
+/// Headings under which help texts list the options that many commands share.
+const HOME: &str = "Where the data is";
+const SERVER: &str = "Which server";
+
 /// Where an installation is.
 #[derive(Args, Clone, Default)]
 pub(crate) struct HomeArgs {
     /// The home directory [default: $PETASOS_HOME, else ~/.petasos]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", global = true, help_heading = HOME)]
     pub(crate) data_dir: Option<PathBuf>,
     /// The configuration [default: config.yaml in the home, if it is there]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, help_heading = HOME)]
     pub(crate) config: Option<PathBuf>,
     /// The database, as sqlite:PATH [default: petasos.db in the home]
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, help_heading = HOME)]
     pub(crate) database_url: Option<String>,
 }
 
@@ -84,13 +88,13 @@ pub(crate) struct ServeArgs {
 #[derive(Args)]
 pub(crate) struct ConnectArgs {
     /// The server [default: $PETASOS_URL, else the one that runs in the home, else one just for this command]
-    #[arg(long, value_name = "URL", global = true)]
+    #[arg(long, value_name = "URL", global = true, help_heading = SERVER)]
     pub(crate) server: Option<String>,
     /// The key [default: $PETASOS_API_KEY, else the admin key of the home]
-    #[arg(long, value_name = "KEY", global = true)]
+    #[arg(long, value_name = "KEY", global = true, help_heading = SERVER)]
     pub(crate) key: Option<String>,
     /// The tenant to work in; only an admin key may choose
-    #[arg(long, value_name = "TENANT", global = true)]
+    #[arg(long, value_name = "TENANT", global = true, help_heading = SERVER)]
     pub(crate) tenant: Option<String>,
     /// Print JSON, as the server sends it
     #[arg(long, global = true)]
@@ -133,8 +137,8 @@ pub(crate) enum KeysCommand {
     /// Make a key and print it, this once
     Create {
         /// What to call it
-        #[arg(long, default_value = "")]
-        name: String,
+        #[arg(long)]
+        name: Option<String>,
         /// What it may do; may be repeated: admin, agents:read, agents:write, sessions:read, sessions:write
         /// [default: all but admin]
         #[arg(long = "scope", value_name = "SCOPE")]

@@ -42,6 +42,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     let recovered = instance.recover().await?;
     ServerFile::write(&home, instance.url(), &database)?;
     let (url, address) = (instance.url(), instance.address());
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, recovered, "ready");
     output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;
 
     let stopped = instance.run(shutdown).await;

@@ -13,7 +13,7 @@ use crate::table::{field, plain};
 pub(crate) async fn run(api: &Api, command: KeysCommand, tenant: Option<&str>, format: Format) -> Result<()> {
     match command {
         KeysCommand::Create { name, scopes } => {
-            let mut body = json!({ "name": name });
+            let mut body = json!({ "name": name.unwrap_or_default() });
             if let Some(tenant) = tenant {
                 body["tenant"] = tenant.into();
             }
