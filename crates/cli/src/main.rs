@@ -21,6 +21,7 @@ mod serve;
 mod server_file;
 mod signals;
 mod table;
+mod yaml;
 
 use std::process::ExitCode;
 

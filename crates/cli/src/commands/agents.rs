@@ -10,6 +10,7 @@ use super::Format;
 use crate::api::{Api, path};
 use crate::args::AgentsCommand;
 use crate::table::{field, fields};
+use crate::yaml;
 
 /// Does what the command says.
 pub(crate) async fn run(api: &Api, command: AgentsCommand, format: Format) -> Result<()> {
@@ -82,7 +83,7 @@ fn read_definition(file: &Path) -> Result<Value> {
     let value: Value = if text.trim_start().starts_with('{') {
         serde_json::from_str(&text).with_context(|| format!("{name} is not valid JSON"))?
     } else {
-        serde_saphyr::from_str(&text).with_context(|| format!("{name} is not valid YAML"))?
+        yaml::parse(&text, &name)?
     };
     if !value.is_object() {
         bail!("{name} is not the definition of an agent: it must have fields such as name and model");

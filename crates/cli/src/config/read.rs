@@ -4,13 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
-use serde_saphyr::Error;
+use anyhow::{Context, Result};
 
 use super::file::File;
-
-/// How alike two words must be (1 is equal) to suggest one for the other.
-const ALIKE: f64 = 0.75;
+use crate::yaml;
 
 /// Whether a file must be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,35 +31,8 @@ pub(super) fn read(path: &Path, presence: Presence) -> Result<File> {
 
 fn parse(text: &str, path: &Path) -> Result<File> {
     // A file of nothing but comments is `null`, which is a file that says nothing.
-    let file: std::result::Result<Option<File>, Error> = serde_saphyr::from_str(text);
-    file.map(Option::unwrap_or_default).map_err(|error| explain(&error, path))
-}
-
-/// Says what is wrong, and in which line. The text of the file is never repeated, since it may hold keys.
-fn explain(error: &Error, path: &Path) -> anyhow::Error {
-    let error = error.without_snippet();
-    let place = match error.location() {
-        Some(location) => format!("{}:{}:{}", path.display(), location.line(), location.column()),
-        None => path.display().to_string(),
-    };
-    let problem = match error {
-        Error::SerdeUnknownField { field, expected, .. } => unknown("key", field, expected),
-        Error::SerdeUnknownVariant { variant, expected, .. } => unknown("value", variant, expected),
-        other => first_line(&other.to_string()),
-    };
-    anyhow!("{place}: {problem}")
-}
-
-fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let score = |candidate: &&&str| (strsim::jaro_winkler(name, candidate) * 1000.0) as u32;
-    let nearest = known.iter().max_by_key(score);
-    let near = nearest.filter(|candidate| strsim::jaro_winkler(name, candidate) >= ALIKE);
-    let hint = near.map(|candidate| format!("; did you mean {candidate}?")).unwrap_or_default();
-    format!("unknown {what} {name:?}{hint} (known here: {})", known.join(", "))
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
+    let file: Option<File> = yaml::parse(text, &path.display().to_string())?;
+    Ok(file.unwrap_or_default())
 }
 
 #[cfg(test)]

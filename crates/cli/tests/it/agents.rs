@@ -80,7 +80,7 @@ fn mistakes_are_told() {
     installation.write("agent.yaml", "- a\n- b\n");
     installation.run(&create).assert_refused(&["agent.yaml", "not the definition of an agent"]);
     installation.write("agent.yaml", "name: [\n");
-    installation.run(&create).assert_refused(&["agent.yaml", "not valid YAML"]);
+    installation.run(&create).assert_refused(&["agent.yaml:1:7", "unclosed"]);
     installation.run(&["agents", "create", "/no/such.yaml"]).assert_refused(&["/no/such.yaml"]);
     installation.run(&["agents", "get", "../keys"]).assert_refused(&["not_found"]);
 }
