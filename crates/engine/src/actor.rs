@@ -404,7 +404,7 @@ impl Actor {
 
     async fn start(&mut self, number: u64, effect: &Effect) -> Result<AbortHandle> {
         let task = match effect {
-            Effect::CallModel { call } => {
+            Effect::CallModel { call, .. } => {
                 if *call == 1 {
                     self.injected = None;
                 }

@@ -1,3 +1,27 @@
-//! For tests only: a scripted model server, a real server on port 0, fixtures.
+//! For tests only: a scripted model server, a real server on port 0, a client, and tools that tests can watch.
+//!
+//! Nothing here may be used by the product. What waits, waits for the thing itself and gives up loudly.
 
+pub mod client;
 pub mod model_server;
+pub mod server;
+pub mod tools;
+
+use std::future::Future;
+use std::time::Duration;
+
+pub use client::{Answer, Client, EventStream, Frame};
+pub use model_server::{Gate, ModelServer, Reply};
+pub use server::{Setup, TestServer};
+
+/// How long a test waits for something that must happen, on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something that must happen, and fails the test with its name if it does not.
+#[expect(clippy::panic, reason = "a test that waits in vain has failed")]
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("waited in vain for {what}"),
+    }
+}

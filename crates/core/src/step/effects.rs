@@ -10,6 +10,8 @@ use crate::state::{Call, Phase, Progress, State};
 pub enum Effect {
     /// Call the model. Ends in `ModelFinished`.
     CallModel {
+        /// The message that opened the turn, so that the calls of two turns are never taken for one.
+        turn: u64,
         /// Which call of the turn it is.
         call: u32,
     },
@@ -26,7 +28,7 @@ pub fn effects(state: &State, limits: &Limits) -> Vec<Effect> {
     let mut wanted = Vec::new();
     match &turn.phase {
         Phase::Opening => {}
-        Phase::CallingModel => wanted.push(Effect::CallModel { call: turn.model_calls }),
+        Phase::CallingModel => wanted.push(Effect::CallModel { turn: turn.opened_by, call: turn.model_calls }),
         Phase::Acting { calls, .. } => {
             let started = calls.iter().filter(|call| call.progress == Progress::Started);
             wanted.extend(started.cloned().map(Effect::RunTool));

@@ -118,6 +118,18 @@ fn an_interrupt_keeps_what_was_said_and_closes_calls() {
 }
 
 #[test]
+fn a_new_turn_never_takes_over_the_model_call_of_the_last() {
+    let mut world = World::new();
+    world.message("old").unwrap();
+    let old = world.in_flight.clone();
+    let interrupt = UserEvent::Interrupt(UserInterrupt { message: None });
+    let message = UserEvent::Message(UserMessage { content: vec![Block::text("new")] });
+    world.feed(Input::User { events: vec![interrupt, message], said_so_far: String::new() }).unwrap();
+    assert_eq!(world.model_call(), Some(1));
+    assert!(!old.contains(&world.in_flight[0]));
+}
+
+#[test]
 fn steering_joins_the_next_model_call_even_a_further_one() {
     let mut world = World::new();
     let steer = || UserEvent::Steer(UserSteer { message: "be brief".into() });

@@ -150,7 +150,7 @@ impl World {
 
     pub(crate) fn model_call(&self) -> Option<u32> {
         self.in_flight.iter().find_map(|effect| match effect {
-            Effect::CallModel { call } => Some(*call),
+            Effect::CallModel { call, .. } => Some(*call),
             _ => None,
         })
     }

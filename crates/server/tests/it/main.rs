@@ -1,0 +1,11 @@
+//! The server from outside: real HTTP, real store, scripted model.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod agents;
+mod bad_input;
+mod faults;
+mod keys;
+mod pauses;
+mod sessions;
+mod streams;
+mod turns;

@@ -1,0 +1,218 @@
+//! The real server on port 0, on a real store, with the scripted model.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use petasos_core::limits::Limits;
+use petasos_engine::{Engine, Hooks, NoHooks, Options};
+use petasos_models::{Models, ProviderConfig, ProviderKind, Settings};
+use petasos_server::Server;
+use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
+use petasos_tools::{Tool, Toolbox};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::model_server::ModelServer;
+use crate::within;
+
+const ADMIN_KEY: &str = "pk_admin_key_of_tests";
+
+/// How a test server is set up.
+#[derive(Clone)]
+pub struct Setup {
+    /// Bounds of turns and sessions.
+    pub limits: Limits,
+    /// The built-in tools and those of the test.
+    pub tools: Toolbox,
+    /// Hooks that the test watches.
+    pub hooks: Arc<dyn Hooks>,
+    /// How model calls are retried.
+    pub models: Settings,
+    /// The largest request body.
+    pub max_body_bytes: usize,
+    /// How often a quiet stream gets a comment.
+    pub keep_alive: Duration,
+    /// The largest size of the database.
+    pub max_store_bytes: Option<u64>,
+    /// The most time that one tool call may take.
+    pub tool_time: Duration,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let mut models = Settings::default();
+        // Failed calls are tried again, and a test need not wait for it.
+        models.retry.base_delay = Duration::from_millis(1);
+        models.retry.max_delay = Duration::from_millis(5);
+        Setup {
+            limits: Limits::default(),
+            tools: Toolbox::builtin(),
+            hooks: Arc::new(NoHooks),
+            models,
+            max_body_bytes: 16 * 1024 * 1024,
+            keep_alive: Duration::from_secs(15),
+            max_store_bytes: None,
+            tool_time: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Setup {
+    /// The same with one more tool.
+    #[must_use]
+    pub fn with_tool(mut self, tool: impl Tool) -> Self {
+        self.tools.add(tool);
+        self
+    }
+}
+
+/// A running server with its store and its model.
+pub struct TestServer {
+    /// The scripted model behind `openai/…`, `responses/…` and `anthropic/…`.
+    pub model: ModelServer,
+    /// A client with the admin key.
+    pub client: Client,
+    /// The engine of the server.
+    pub engine: Engine,
+    /// Where the server listens.
+    pub url: String,
+    setup: Setup,
+    home: TempDir,
+    store: SqliteStore,
+    shutdown: CancellationToken,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl TestServer {
+    /// Starts a server with the usual setup.
+    pub async fn start() -> Self {
+        Self::start_with(Setup::default()).await
+    }
+
+    /// Starts a server.
+    pub async fn start_with(setup: Setup) -> Self {
+        let model = ModelServer::start().await;
+        Self::launch(setup, tempfile::tempdir().unwrap(), model).await
+    }
+
+    async fn launch(setup: Setup, home: TempDir, model: ModelServer) -> Self {
+        let mut options = StoreOptions::new(home.path().join("petasos.db"));
+        options.max_bytes = setup.max_store_bytes;
+        let store = SqliteStore::open(options).unwrap();
+        let engine = Engine::new(Options {
+            store: Arc::new(store.clone()),
+            models: models(&setup, &model),
+            tools: setup.tools.clone(),
+            hooks: Arc::clone(&setup.hooks),
+            limits: setup.limits,
+            max_tool_output_chars: 100_000,
+            tool_time: setup.tool_time,
+        });
+        engine.recover().await.unwrap();
+        let options = petasos_server::Options {
+            engine: engine.clone(),
+            admin_key: SecretString::from(ADMIN_KEY),
+            cors_origins: Vec::new(),
+            max_body_bytes: setup.max_body_bytes,
+            keep_alive: setup.keep_alive,
+            metrics_public: false,
+        };
+        let server = Server::bind("127.0.0.1:0", options).await.unwrap();
+        let url = format!("http://{}", server.local_addr());
+        let shutdown = CancellationToken::new();
+        let serving = tokio::spawn({
+            let shutdown = shutdown.clone();
+            async move { server.run(shutdown).await.unwrap() }
+        });
+        let client = Client::new(&url, ADMIN_KEY);
+        TestServer { model, client, engine, url, setup, home, store, shutdown, serving: Some(serving) }
+    }
+
+    /// A client with another key; an empty one sends none.
+    pub fn client_with(&self, key: &str) -> Client {
+        Client::new(&self.url, key)
+    }
+
+    /// The directory of the server's data.
+    pub fn home(&self) -> PathBuf {
+        self.home.path().to_owned()
+    }
+
+    /// Creates an agent on the scripted model, with these fields besides.
+    pub async fn agent_with(&self, fields: Value) -> String {
+        let mut definition = json!({ "name": "Test", "model": "openai/scripted" });
+        for (name, value) in fields.as_object().into_iter().flatten() {
+            definition[name] = value.clone();
+        }
+        self.client.agent(definition).await
+    }
+
+    /// Creates a session with an agent of its own on the scripted model.
+    pub async fn session(&self) -> String {
+        let agent = self.agent_with(json!({})).await;
+        self.client.session(&agent).await
+    }
+
+    /// Creates a session whose agent has a custom tool `check_order`.
+    pub async fn session_with_custom_tool(&self) -> String {
+        let tools =
+            json!([{ "type": "custom_tool", "name": "check_order", "description": "Looks up an order." }]);
+        let agent = self.agent_with(json!({ "tools": tools })).await;
+        self.client.session(&agent).await
+    }
+
+    /// Waits until no session has an actor.
+    pub async fn wait_until_asleep(&self) {
+        within("all sessions to sleep", async {
+            while self.engine.awake_sessions() > 0 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
+    async fn stop(&mut self) {
+        self.shutdown.cancel();
+        self.engine.shutdown(Duration::ZERO).await;
+        if let Some(serving) = self.serving.take() {
+            within("the server to stop", serving).await.unwrap();
+        }
+        self.store.close().await.unwrap();
+    }
+
+    /// Stops the server where it is, whatever is under way, and starts it again on the same data.
+    #[must_use]
+    pub async fn restart(mut self) -> Self {
+        self.stop().await;
+        let TestServer { setup, home, model, .. } = self;
+        Self::launch(setup, home, model).await
+    }
+}
+
+fn models(setup: &Setup, model: &ModelServer) -> Models {
+    let provider = |kind: ProviderKind, base_url: String| {
+        let mut config = ProviderConfig::new(kind, Some(SecretString::from("sk-test")));
+        config.base_url = base_url;
+        config
+    };
+    let providers = BTreeMap::from([
+        ("openai".to_owned(), provider(ProviderKind::Openai, model.openai_base_url())),
+        ("responses".to_owned(), provider(ProviderKind::OpenaiResponses, model.openai_base_url())),
+        ("anthropic".to_owned(), provider(ProviderKind::Anthropic, model.anthropic_base_url())),
+        ("nobody".to_owned(), provider(ProviderKind::Openai, "http://127.0.0.1:9/v1".to_owned())),
+    ]);
+    let client = petasos_net::Client::new(&petasos_net::Options::default()).unwrap();
+    Models::new(providers, setup.models.clone(), client)
+}

@@ -1,0 +1,94 @@
+//! Tools whose runs a test can count and hold up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use petasos_core::event::ToolEffect;
+use petasos_core::model::ToolSpec;
+use petasos_tools::{Invocation, Tool, ToolOutput};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+
+/// A tool that counts its runs. It echoes its argument `text`, once it is let.
+#[derive(Clone)]
+pub struct CountingTool {
+    name: &'static str,
+    effect: ToolEffect,
+    runs: Arc<AtomicUsize>,
+    started: Arc<Semaphore>,
+    permits: Option<Arc<Semaphore>>,
+}
+
+impl CountingTool {
+    /// A tool that answers at once.
+    pub fn new(name: &'static str, effect: ToolEffect) -> Self {
+        CountingTool {
+            name,
+            effect,
+            runs: Arc::default(),
+            started: Arc::new(Semaphore::new(0)),
+            permits: None,
+        }
+    }
+
+    /// The same tool, which waits for [`CountingTool::let_one_finish`].
+    #[must_use]
+    pub fn held_up(mut self) -> Self {
+        self.permits = Some(Arc::new(Semaphore::new(0)));
+        self
+    }
+
+    /// How often it was started.
+    pub fn runs(&self) -> usize {
+        self.runs.load(Ordering::SeqCst)
+    }
+
+    /// Waits until it was started once more.
+    pub async fn wait_for_start(&self) {
+        if let Ok(permit) = crate::within("the start of a tool", self.started.acquire()).await {
+            permit.forget();
+        }
+    }
+
+    /// Lets one run end.
+    pub fn let_one_finish(&self) {
+        if let Some(permits) = &self.permits {
+            permits.add_permits(1);
+        }
+    }
+}
+
+impl Tool for CountingTool {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name.to_owned(),
+            description: "Counts how often it is called.".to_owned(),
+            input_schema: json!({ "type": "object", "properties": { "text": { "type": "string" } } }),
+        }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        self.effect
+    }
+
+    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        input.get("text")?.as_str().map(str::to_owned)
+    }
+
+    fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
+        let tool = self.clone();
+        async move {
+            tool.runs.fetch_add(1, Ordering::SeqCst);
+            tool.started.add_permits(1);
+            if let Some(permits) = &tool.permits
+                && let Ok(permit) = permits.acquire().await
+            {
+                permit.forget();
+            }
+            ToolOutput::ok(invocation.input.get("text").and_then(Value::as_str).unwrap_or("done"))
+        }
+        .boxed()
+    }
+}
