@@ -22,8 +22,9 @@ pub struct Question {
 pub fn spec() -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
-        description: "Ask the user a question and wait for the answer. Use it when you cannot go on without it."
-            .to_owned(),
+        description:
+            "Ask the user a question and wait for the answer. Use it when you cannot go on without it."
+                .to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {

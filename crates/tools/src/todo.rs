@@ -19,8 +19,9 @@ impl Tool for Todo {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "todo".to_owned(),
-            description: "Write down the plan for work of several steps, and keep it current. Pass the whole list."
-                .to_owned(),
+            description:
+                "Write down the plan for work of several steps, and keep it current. Pass the whole list."
+                    .to_owned(),
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -56,7 +57,8 @@ impl Tool for Todo {
 }
 
 fn write_down(input: &Map<String, Value>) -> Result<ToolOutput, String> {
-    let todos = input.get("todos").and_then(Value::as_array).ok_or("todos must be a list of {content, status}")?;
+    let todos =
+        input.get("todos").and_then(Value::as_array).ok_or("todos must be a list of {content, status}")?;
     if todos.len() > MAX_ITEMS {
         return Err(format!("{} items are too many; at most {MAX_ITEMS} fit", todos.len()));
     }
@@ -87,7 +89,8 @@ mod tests {
 
     #[test]
     fn the_list_is_read_back() {
-        let output = run(json!({ "todos": [{ "content": "plan", "status": "completed" }, { "content": "do" }] }));
+        let output =
+            run(json!({ "todos": [{ "content": "plan", "status": "completed" }, { "content": "do" }] }));
         assert_eq!(output, ToolOutput::ok("[x] plan\n[ ] do"));
         assert_eq!(run(json!({ "todos": ["only text"] })), ToolOutput::ok("[ ] only text"));
     }
