@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use petasos_net::{Client as HttpClient, Method, Options, Response};
+use petasos_net::{Client as HttpClient, Error, Method, Options, Response};
 use serde_json::{Value, json};
 
 use crate::within;
@@ -71,22 +71,28 @@ impl Client {
         client
     }
 
-    async fn open(&self, method: Method, path: &str, body: Option<Bytes>) -> Response {
+    /// Sends a request and returns when the answer begins; an error if the server is gone.
+    async fn try_open(&self, method: Method, path: &str, body: Option<Bytes>) -> Result<Response, Error> {
         let url = format!("{}{path}", self.url);
         let headers: Vec<_> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        within(path, self.http.request(method, &url, &headers, body)).await.unwrap()
+        within(path, self.http.request(method, &url, &headers, body)).await
+    }
+
+    /// Sends bytes as they are; none if the server goes away before it has answered.
+    pub async fn try_send(&self, method: Method, path: &str, body: Option<Bytes>) -> Option<Answer> {
+        let response = self.try_open(method, path, body).await.ok()?;
+        let status = response.status();
+        let header = |name: &str| response.header(name).map(str::to_owned);
+        let (request_id, should_retry) = (header("x-request-id"), header("x-should-retry"));
+        let bytes = within(path, response.bytes_bounded(MAX_BODY)).await.ok()?;
+        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+        Some(Answer { status, body, request_id, should_retry })
     }
 
     /// Sends bytes as they are.
     pub async fn send(&self, method: Method, path: &str, body: Option<Bytes>) -> Answer {
-        let response = self.open(method, path, body).await;
-        let status = response.status();
-        let header = |name: &str| response.header(name).map(str::to_owned);
-        let (request_id, should_retry) = (header("x-request-id"), header("x-should-retry"));
-        let bytes = within(path, response.bytes_bounded(MAX_BODY)).await.unwrap();
-        let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Answer { status, body, request_id, should_retry }
+        self.try_send(method, path, body).await.expect("an answer")
     }
 
     /// `GET`
@@ -145,11 +151,16 @@ impl Client {
 
     /// Opens the stream of a session; `query` starts with `?` or is empty.
     pub async fn stream(&self, session_id: &str, query: &str) -> EventStream {
+        self.try_stream(session_id, query).await.expect("a stream")
+    }
+
+    /// Opens the stream of a session; none if the server is gone.
+    pub async fn try_stream(&self, session_id: &str, query: &str) -> Option<EventStream> {
         let path = format!("/v1/sessions/{session_id}/events/stream{query}");
-        let response = self.open(Method::Get, &path, None).await;
+        let response = self.try_open(Method::Get, &path, None).await.ok()?;
         assert_eq!(response.status(), 200);
         assert_eq!(response.header("content-type"), Some("text/event-stream"));
-        EventStream { response, bytes: Vec::new(), ready: VecDeque::new() }
+        Some(EventStream { response, bytes: Vec::new(), ready: VecDeque::new() })
     }
 }
 

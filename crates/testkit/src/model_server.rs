@@ -90,6 +90,16 @@ struct Inner {
     script: VecDeque<Reply>,
     keyed: Vec<(String, VecDeque<Reply>)>,
     requests: Vec<RecordedRequest>,
+    responder: Option<Responder>,
+}
+
+/// Makes the reply to a request.
+struct Responder(Box<dyn Fn(&RecordedRequest) -> Reply + Send>);
+
+impl std::fmt::Debug for Responder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Responder")
+    }
 }
 
 impl Shared {
@@ -132,6 +142,11 @@ impl ModelServer {
     /// are used up.
     pub fn when(&self, needle: &str, replies: impl IntoIterator<Item = Reply>) {
         self.shared.lock().keyed.push((needle.to_owned(), replies.into_iter().collect()));
+    }
+
+    /// Replies to every request as this function says, in place of any script. Requests are no longer kept.
+    pub fn respond(&self, responder: impl Fn(&RecordedRequest) -> Reply + Send + 'static) {
+        self.shared.lock().responder = Some(Responder(Box::new(responder)));
     }
 
     /// All requests so far.
@@ -182,6 +197,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
 fn take(shared: &Shared, request: RecordedRequest) -> Reply {
     let text = request.last_user_text();
     let mut inner = shared.lock();
+    if let Some(responder) = &inner.responder {
+        return responder.0(&request);
+    }
     inner.requests.push(request);
     let count = inner.requests.len();
     let keyed = inner.keyed.iter_mut().find(|(needle, replies)| !replies.is_empty() && text.contains(needle));
