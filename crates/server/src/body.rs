@@ -1,12 +1,30 @@
 //! JSON bodies, with errors that say what is wrong with them.
 
+use std::time::Duration;
+
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, Request};
-use axum::http::StatusCode;
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
+use crate::server::App;
+
+/// How long a body may take to arrive.
+const BODY_TIME: Duration = Duration::from_secs(60);
+
+/// Refuses a body that is announced to be too large, before any of it is read.
+pub(crate) async fn refuse_too_large(State(app): State<App>, request: Request, next: Next) -> Response {
+    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+    let length: Option<usize> = announced.and_then(|length| length.parse().ok());
+    if length.is_some_and(|length| length > app.settings.max_body_bytes) {
+        return too_large().into_response();
+    }
+    next.run(request).await
+}
 
 /// A JSON body. The content type is not looked at: whoever sends JSON here means it.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -15,7 +33,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| unreadable(&rejection))?;
+        let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
+        let bytes = bytes.map_err(|_| too_slow())?.map_err(|rejection| unreadable(&rejection))?;
         // An absent body is an empty object, for requests that have nothing to say.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         let parsed = serde_json::from_slice(bytes);
@@ -33,4 +52,14 @@ fn unreadable(rejection: &BytesRejection) -> Problem {
     } else {
         Problem::validation("body", "could not be read")
     }
+}
+
+fn too_slow() -> Problem {
+    let message = format!("The body did not arrive within {} s.", BODY_TIME.as_secs());
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+}
+
+fn too_large() -> Problem {
+    let message = "The body is too large; limits.body_bytes in the configuration says how large it may be.";
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
 }

@@ -8,6 +8,7 @@ mod auth;
 mod body;
 mod health;
 mod keys;
+mod listen;
 mod problem;
 mod query;
 mod request_id;

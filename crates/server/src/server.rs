@@ -9,7 +9,6 @@ use axum::extract::{DefaultBodyLimit, FromRef};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
 use petasos_engine::{Engine, hash_key};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::{TcpListener, ToSocketAddrs};
@@ -18,10 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::problem::Problem;
-use crate::{auth, health, keys, request_id, surfaces};
-
-/// How long open requests may take to end when the server stops.
-const CLOSING_TIME: Duration = Duration::from_secs(5);
+use crate::{auth, body, health, keys, listen, request_id, surfaces};
 
 /// What a server needs.
 pub struct Options {
@@ -54,9 +50,6 @@ pub enum Error {
     /// An origin in `cors.origins` is not one.
     #[error("cors.origins: {0:?} is not an origin such as https://app.example.com")]
     Origin(String),
-    /// The listener failed.
-    #[error("the listener failed")]
-    Listen(#[source] std::io::Error),
 }
 
 /// What every handler can get at.
@@ -76,6 +69,7 @@ impl FromRef<App> for Engine {
 pub(crate) struct Settings {
     pub(crate) admin_key_hash: String,
     pub(crate) keep_alive: Duration,
+    pub(crate) max_body_bytes: usize,
     /// Ends streams when the server stops.
     pub(crate) stopping: CancellationToken,
 }
@@ -110,24 +104,12 @@ impl Server {
     /// Serves until `shutdown` is cancelled and what was being answered has been.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
         let Server { listener, router, stopping, .. } = self;
-        // A piece of text on its way to a person must not wait for the next one.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let stop = {
-            let (shutdown, stopping) = (shutdown.clone(), stopping.clone());
-            async move {
-                shutdown.cancelled().await;
-                stopping.cancel();
-            }
+        let stop = async move {
+            shutdown.cancelled().await;
+            stopping.cancel();
         };
-        let serving = axum::serve(listener, router).with_graceful_shutdown(stop);
-        let out_of_time = async {
-            stopping.cancelled().await;
-            tokio::time::sleep(CLOSING_TIME).await;
-        };
-        tokio::select! {
-            result = serving => result.map_err(Error::Listen),
-            () = out_of_time => Ok(()),
-        }
+        listen::serve(listener, router, stop).await;
+        Ok(())
     }
 }
 
@@ -136,6 +118,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
     let settings = Settings {
         admin_key_hash: hash_key(options.admin_key.expose_secret()),
         keep_alive: options.keep_alive,
+        max_body_bytes: options.max_body_bytes,
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };
@@ -145,6 +128,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
+        .layer(middleware::from_fn_with_state(app.clone(), body::refuse_too_large))
         .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
     let router = Router::new()
         .merge(health::router())

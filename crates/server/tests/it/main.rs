@@ -4,6 +4,7 @@
 mod agents;
 mod bad_input;
 mod faults;
+mod hostile;
 mod keys;
 mod pauses;
 mod sessions;
