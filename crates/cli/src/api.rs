@@ -1,12 +1,16 @@
 //! The server's HTTP API, as commands use it.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use petasos_net::{Client, Method, Response};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
+
+use crate::home::Home;
+use crate::server_file::ServerFile;
 
 /// The most bytes that an answer may have.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
@@ -18,10 +22,37 @@ const PAGE: usize = 100;
 /// A server and the right to use it.
 pub(crate) struct Api {
     client: Client,
-    url: String,
+    url: RwLock<String>,
     key: SecretString,
     tenant: Option<String>,
+    /// Where the server tells its address, if it was found that way.
+    home: Option<Home>,
 }
+
+/// A request that the server refused, in its own words.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// The server's code for it, such as `action_required`.
+    pub(crate) code: String,
+    message: String,
+    /// The fields that help.
+    fields: Map<String, Value>,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)?;
+        for (name, value) in &self.fields {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            write!(f, "\n  {name}: {value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}
 
 /// Some entries of a list.
 pub(crate) struct Listing {
@@ -47,7 +78,38 @@ impl Api {
     /// Names a server. Nothing is sent yet.
     pub(crate) fn new(url: &str, key: SecretString, tenant: Option<String>) -> Result<Api> {
         let client = Client::new(&petasos_net::Options::default())?;
-        Ok(Api { client, url: url.trim_end_matches('/').to_owned(), key, tenant })
+        let url = RwLock::new(url.trim_end_matches('/').to_owned());
+        Ok(Api { client, url, key, tenant, home: None })
+    }
+
+    /// The same, for a server that tells in this home where it is.
+    pub(crate) fn found_in(self, home: Home) -> Api {
+        Api { home: Some(home), ..self }
+    }
+
+    /// Where the server is.
+    fn url(&self) -> String {
+        self.url.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks up again where the server is, since one that was started anew may be elsewhere.
+    pub(crate) fn find_again(&self) {
+        if let Some(Ok(Some(server))) = self.home.as_ref().map(ServerFile::read) {
+            *self.url.write().unwrap_or_else(PoisonError::into_inner) = server.url;
+        }
+    }
+
+    /// Opens the stream of a session's events, from after the sequence `after` on.
+    pub(crate) async fn follow(&self, session_id: &str, after: u64) -> Result<Response> {
+        let after = after.to_string();
+        let headers = [("last-event-id", after.as_str()), ("accept", "text/event-stream")];
+        let path = path(&["sessions", session_id, "events", "stream"]);
+        let response = self.request(Method::Get, &path, &headers, None).await?;
+        if response.status() == 200 {
+            return Ok(response);
+        }
+        read(response).await?;
+        bail!("the server's answer is no stream of events; is it a petasos server?")
     }
 
     /// `GET`
@@ -94,24 +156,32 @@ impl Api {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
-        let url = format!("{}{path}", self.url);
-        let authorization = format!("Bearer {}", self.key.expose_secret());
-        let mut headers = vec![("authorization", authorization.as_str())];
-        if body.is_some() {
-            headers.push(("content-type", "application/json"));
-        }
-        if let Some(tenant) = &self.tenant {
-            headers.push(("x-petasos-tenant", tenant));
-        }
-        let answer = async {
-            let body = body.map(|body| body.to_string().into());
-            let response = self.client.request(method, &url, &headers, body).await?;
-            read(response).await
-        };
+        let answer = async { read(self.request(method, path, &[], body).await?).await };
         match tokio::time::timeout(ANSWER_TIME, answer).await {
             Ok(answer) => answer,
-            Err(_) => bail!("{} did not answer within {} seconds", self.url, ANSWER_TIME.as_secs()),
+            Err(_) => bail!("{} did not answer within {} seconds", self.url(), ANSWER_TIME.as_secs()),
         }
+    }
+
+    async fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Response> {
+        let url = format!("{}{path}", self.url());
+        let authorization = format!("Bearer {}", self.key.expose_secret());
+        let mut all = vec![("authorization", authorization.as_str())];
+        all.extend_from_slice(headers);
+        if body.is_some() {
+            all.push(("content-type", "application/json"));
+        }
+        if let Some(tenant) = &self.tenant {
+            all.push(("x-petasos-tenant", tenant));
+        }
+        let body = body.map(|body| body.to_string().into());
+        Ok(self.client.request(method, &url, &all, body).await?)
     }
 }
 
@@ -125,23 +195,18 @@ async fn read(response: Response) -> Result<Value> {
         return body.context("the server's answer is not JSON; is it a petasos server?");
     }
     match body {
-        Some(Value::Object(body)) => Err(problem(status, body)),
+        Some(Value::Object(body)) => Err(refusal(status, body).into()),
         _ => bail!("the server answered with status {status}"),
     }
 }
 
 /// The server's error: its message, its code, and the fields that help.
-fn problem(status: u16, mut body: Map<String, Value>) -> anyhow::Error {
+fn refusal(status: u16, mut fields: Map<String, Value>) -> Refusal {
     let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
-    let code = text(body.remove("error")).unwrap_or_else(|| format!("status {status}"));
-    let message = text(body.remove("message")).unwrap_or_else(|| "the server refused the request".to_owned());
-    let mut shown = format!("{message} ({code})");
-    for (name, value) in body {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        // Writing to a string cannot fail.
-        let _ = write!(shown, "\n  {name}: {value}");
-    }
-    anyhow!(shown)
+    let code = text(fields.shift_remove("error")).unwrap_or_else(|| format!("status {status}"));
+    let message = text(fields.shift_remove("message"));
+    let message = message.unwrap_or_else(|| "the server refused the request".to_owned());
+    Refusal { status, code, message, fields }
 }
 
 /// Makes a path from its parts; what came from the command line cannot lead elsewhere.
@@ -186,7 +251,7 @@ mod tests {
         let body = json!({ "error": "action_required", "message": "It waits.", "pending": ["toolu_1"], "turn_id": "evt_1" });
         let Value::Object(body) = body else { panic!("an object") };
         assert_eq!(
-            problem(409, body).to_string(),
+            refusal(409, body).to_string(),
             "It waits. (action_required)\n  pending: [\"toolu_1\"]\n  turn_id: evt_1"
         );
     }

@@ -3,17 +3,17 @@
 //! All commands speak HTTP to whichever it is, so that there is one way in which things are done.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use petasos_store::sqlite::SqliteStore;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::admin_key::AdminKey;
+use crate::admin_key::{AdminKey, Source};
 use crate::api::Api;
 use crate::args::ConnectArgs;
 use crate::config::Config;
@@ -21,12 +21,25 @@ use crate::env::{self, Environment};
 use crate::home::Home;
 use crate::instance::{Instance, Stopped};
 use crate::server_file::ServerFile;
-use crate::{database, logging};
+use crate::{database, logging, output};
 
 const LOG_LEVEL: &str = "warn";
 /// How long to wait for a server that is just starting, or for another command that is just ending.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait for another command that has the database for a whole turn.
+const TURN_PATIENCE: Duration = Duration::from_secs(600);
 const POLL: Duration = Duration::from_millis(20);
+
+/// What a server is needed for, which says what one of the command's own has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To look and to change. Turns that a killed server left behind stay as they are.
+    Administer,
+    /// To run one turn. Others wait until it is done.
+    Run,
+    /// To talk for a while. Other commands find this server and use it.
+    Chat,
+}
 
 /// A way to a server.
 pub(crate) struct Connection {
@@ -37,13 +50,18 @@ pub(crate) struct Connection {
 
 /// A server that runs in this process while the command does.
 struct Embedded {
+    home: Home,
     shutdown: CancellationToken,
     running: JoinHandle<Stopped>,
 }
 
 impl Connection {
     /// Finds a server or starts one.
-    pub(crate) async fn open(args: &ConnectArgs, environment: &Environment) -> Result<Connection> {
+    pub(crate) async fn open(
+        args: &ConnectArgs,
+        environment: &Environment,
+        purpose: Purpose,
+    ) -> Result<Connection> {
         let home = Home::find(args.home.data_dir.as_deref(), environment)?;
         let url = match &args.server {
             Some(url) => Some(url.clone()),
@@ -51,38 +69,50 @@ impl Connection {
         };
         if let Some(url) = url {
             let key = key_for(&url, args, &home, environment)?;
-            return Connection::to(&url, key, args);
+            let api = Api::new(&url, key, args.tenant.clone())?;
+            return Ok(Connection { api, embedded: None });
         }
         let config = Config::read(args.home.config.as_deref(), &home, environment)?;
-        logging::start(config.log_level.as_deref().unwrap_or(LOG_LEVEL), config.log_format)?;
-        match find(args, &home).await? {
+        let level = config.log_level.as_deref().unwrap_or(LOG_LEVEL);
+        logging::start(level, config.log_format, environment.colours())?;
+        match find(args, &home, purpose).await? {
             Found::Server(server) => {
                 let key = given_key(args).or(AdminKey::find(&home, environment)?.map(|found| found.key));
+                let key = key.or_else(|| server.key.map(SecretString::from));
                 let key = key.with_context(|| no_key(&server.url))?;
-                Connection::to(&server.url, key, args)
+                let api = Api::new(&server.url, key, args.tenant.clone())?.found_in(home);
+                Ok(Connection { api, embedded: None })
             }
-            Found::Store(store) => Connection::embed(config, store, args, &home, environment).await,
+            Found::Store(store, database) => {
+                let admin = AdminKey::find(&home, environment)?.unwrap_or_else(AdminKey::make);
+                let instance = Instance::bind(config, store, &home, "127.0.0.1:0", admin.key.clone()).await?;
+                Connection::embed(instance, &database, args, home, admin, purpose).await
+            }
         }
     }
 
-    fn to(url: &str, key: SecretString, args: &ConnectArgs) -> Result<Connection> {
-        Ok(Connection { api: Api::new(url, key, args.tenant.clone())?, embedded: None })
-    }
-
+    /// Runs a server in this process. A key that was made just now lives as long as the command: the first one to
+    /// keep is made by `serve`.
     async fn embed(
-        config: Config,
-        store: SqliteStore,
+        instance: Instance,
+        database: &Path,
         args: &ConnectArgs,
-        home: &Home,
-        environment: &Environment,
+        home: Home,
+        admin: AdminKey,
+        purpose: Purpose,
     ) -> Result<Connection> {
-        // A key that is made here lives as long as the command; the first one to keep is made by `serve`.
-        let admin = AdminKey::find(home, environment)?.unwrap_or_else(AdminKey::make).key;
-        let instance = Instance::bind(config, store, "127.0.0.1:0", admin.clone()).await?;
-        let api = Api::new(&instance.url(), given_key(args).unwrap_or(admin), args.tenant.clone())?;
+        let url = instance.url();
+        if purpose != Purpose::Administer {
+            instance.recover().await?;
+        }
+        if purpose == Purpose::Chat {
+            let key = (admin.source == Source::New).then(|| admin.key.expose_secret().to_owned());
+            ServerFile::write(&home, url.clone(), database, key)?;
+        }
+        let api = Api::new(&url, given_key(args).unwrap_or(admin.key), args.tenant.clone())?;
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(instance.run(shutdown.clone()));
-        Ok(Connection { api, embedded: Some(Embedded { shutdown, running }) })
+        Ok(Connection { api, embedded: Some(Embedded { home, shutdown, running }) })
     }
 
     /// Ends the server, if it is this command's own.
@@ -92,7 +122,8 @@ impl Connection {
         if let Some(embedded) = self.embedded {
             embedded.shutdown.cancel();
             let stopped = embedded.running.await.context("end the embedded server")?;
-            stopped.close().await?;
+            let removed = ServerFile::remove_own(&embedded.home);
+            stopped.close().await.and(removed)?;
         }
         Ok(())
     }
@@ -101,28 +132,33 @@ impl Connection {
 /// What the home has to offer.
 enum Found {
     Server(ServerFile),
-    Store(SqliteStore),
+    Store(SqliteStore, PathBuf),
 }
 
 /// Finds the running server by the lock that it holds on its database, or opens the database.
-async fn find(args: &ConnectArgs, home: &Home) -> Result<Found> {
+async fn find(args: &ConnectArgs, home: &Home, purpose: Purpose) -> Result<Found> {
     home.create()?;
-    let deadline = Instant::now() + PATIENCE;
+    let start = Instant::now();
+    let mut told = false;
     loop {
         let server = ServerFile::read(home)?;
         let path = database_path(args, home, server.as_ref())?;
         match database::open(path.clone()).await? {
             Ok(store) => {
                 ServerFile::remove_stale(home, &path)?;
-                return Ok(Found::Store(store));
+                return Ok(Found::Store(store, path));
             }
             Err(error @ petasos_store::Error::InUse { .. }) => {
                 // Read again: it may be newer than what was read before the lock was tried.
                 if let Some(server) = ServerFile::read(home)? {
                     return Ok(Found::Server(server));
                 }
-                if Instant::now() >= deadline {
+                let patience = if purpose == Purpose::Administer { PATIENCE } else { TURN_PATIENCE };
+                if start.elapsed() >= patience {
                     return Err(error).context("no server tells where it is, and the database is not free");
+                }
+                if start.elapsed() >= PATIENCE && !std::mem::replace(&mut told, true) {
+                    output::note("Waiting for another petasos command that uses this home.");
                 }
                 tokio::time::sleep(POLL).await;
             }

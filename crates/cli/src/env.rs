@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use secrecy::SecretString;
 
+use crate::output::Colours;
+
 /// Where everything is kept, unless `--data-dir` says so.
 pub(crate) const HOME: &str = "PETASOS_HOME";
 /// The admin key of a server, and the key that commands use.
@@ -17,6 +19,10 @@ pub(crate) const LISTEN: &str = "PETASOS_LISTEN";
 pub(crate) const LOG: &str = "PETASOS_LOG";
 /// The server that commands talk to.
 pub(crate) const URL: &str = "PETASOS_URL";
+/// No colours, not even on a terminal.
+pub(crate) const NO_COLOR: &str = "NO_COLOR";
+/// Who is at the terminal.
+const USER: &str = "USER";
 /// The key of the provider `openai`.
 pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
 /// The address of the provider `openai`.
@@ -42,6 +48,17 @@ impl Environment {
     /// The home directory of the user, not of Petasos.
     pub(crate) fn user_home(&self) -> Option<PathBuf> {
         self.user_home.clone().filter(|home| !home.as_os_str().is_empty())
+    }
+
+    /// Whether colours may be used.
+    pub(crate) fn colours(&self) -> Colours {
+        if self.get(NO_COLOR).is_some() { Colours::Never } else { Colours::OnTerminals }
+    }
+
+    /// Who is at the terminal, as the sessions of `run` and `chat` name them.
+    pub(crate) fn user_name(&self) -> String {
+        let name = self.get(USER).and_then(|name| name.to_str()).map(str::trim);
+        name.filter(|name| !name.is_empty()).unwrap_or("local").to_owned()
     }
 
     /// A variable that holds a path.

@@ -55,6 +55,11 @@ impl Home {
         self.path.join("admin.key")
     }
 
+    /// The directory with agents as files.
+    pub(crate) fn agents(&self) -> PathBuf {
+        self.path.join("agents")
+    }
+
     /// The file that says where the running server is.
     pub(crate) fn server(&self) -> PathBuf {
         self.path.join("server.json")

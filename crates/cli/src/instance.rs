@@ -16,7 +16,9 @@ use petasos_tools::Toolbox;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use crate::agent_files::AgentFiles;
 use crate::config::Config;
+use crate::home::Home;
 
 /// How long turns may take to end when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
@@ -28,18 +30,24 @@ pub(crate) struct Instance {
     server: Server,
     engine: Engine,
     store: SqliteStore,
+    agent_files: AgentFiles,
 }
 
 impl Instance {
-    /// Puts a server together and takes its address. If that fails, the store is closed.
+    /// Puts a server together, takes its address and reads the agents' files. If that fails, the store is closed.
     pub(crate) async fn bind(
         config: Config,
         store: SqliteStore,
+        home: &Home,
         listen: &str,
         admin_key: SecretString,
     ) -> Result<Instance> {
         match bind(config, store.clone(), listen, admin_key).await {
-            Ok((server, engine)) => Ok(Instance { server, engine, store }),
+            Ok((server, engine)) => {
+                let mut agent_files = AgentFiles::new(home.agents());
+                agent_files.sync(&engine).await;
+                Ok(Instance { server, engine, store, agent_files })
+            }
             Err(error) => {
                 store.close().await.context("close the store")?;
                 Err(error)
@@ -64,7 +72,8 @@ impl Instance {
 
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken) -> Stopped {
-        let Instance { server, engine, store } = self;
+        let Instance { server, engine, store, agent_files } = self;
+        let watching = tokio::spawn(agent_files.watch(engine.clone()));
         let serving = async {
             let result = server.run(shutdown.clone()).await;
             shutdown.cancel();
@@ -72,6 +81,7 @@ impl Instance {
         };
         let ending = async {
             shutdown.cancelled().await;
+            watching.abort();
             engine.shutdown(GRACE).await;
         };
         let (served, ()) = tokio::join!(serving, ending);

@@ -5,15 +5,15 @@ use tracing::Level;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::LogFormat;
-use crate::output;
+use crate::output::Colours;
 
 /// Starts logging. `level` is one of the five levels, which is then that of our own crates, or a whole filter.
-pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
+pub(crate) fn start(level: &str, format: LogFormat, colours: Colours) -> Result<()> {
     let filter = filter(level)?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(format == LogFormat::Text && output::stderr_is_terminal());
+        .with_ansi(format == LogFormat::Text && colours.on_stderr());
     let started = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),

@@ -4,13 +4,16 @@
 //! terminal. It puts the other crates together and must not know anything about sessions itself.
 
 mod admin_key;
+mod agent_files;
 mod api;
 mod args;
 mod banner;
 mod commands;
+mod completions;
 mod config;
 mod connect;
 mod database;
+mod doctor;
 mod env;
 mod home;
 mod instance;
@@ -21,6 +24,7 @@ mod serve;
 mod server_file;
 mod signals;
 mod table;
+mod talk;
 mod yaml;
 
 use std::process::ExitCode;
@@ -29,15 +33,24 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use crate::api::Api;
-use crate::args::{Cli, Command, ConnectArgs};
+use crate::args::{Cli, Command, ConnectArgs, FormatArgs};
 use crate::commands::Format;
-use crate::connect::Connection;
+use crate::connect::{Connection, Purpose};
 use crate::env::Environment;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(shown) => {
+            // Help is an answer. Wrong usage is a failure like any other, since `run` has its own use for 2.
+            let code = if shown.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            // Nobody reads it if it cannot be printed.
+            let _ = shown.print();
+            return code;
+        }
+    };
     match start(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::failure(&error);
             ExitCode::FAILURE
@@ -45,44 +58,56 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: Cli) -> Result<()> {
+/// Does what the command line says and returns the exit code.
+fn start(cli: Cli) -> Result<u8> {
     let environment = Environment::read();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
-    runtime.block_on(async {
-        match cli.command {
-            Command::Serve(args) => serve::run(args, &environment).await,
-            Command::Keys(args) => {
-                let (connect, tenant) = (&args.connect, args.connect.tenant.as_deref());
-                with_server(connect, &environment, async |api, format| {
-                    commands::keys::run(api, args.command, tenant, format).await
-                })
-                .await
-            }
-            Command::Agents(args) => {
-                with_server(&args.connect, &environment, async |api, format| {
-                    commands::agents::run(api, args.command, format).await
-                })
-                .await
-            }
-            Command::Sessions(args) => {
-                with_server(&args.connect, &environment, async |api, format| {
-                    commands::sessions::run(api, args.command, format).await
-                })
-                .await
-            }
+    let result = runtime.block_on(carry_out(cli.command, &environment));
+    // A thread that waits for the next line of standard input must not keep the process.
+    runtime.shutdown_background();
+    result
+}
+
+async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
+    match command {
+        Command::Run(args) => return Box::pin(talk::run::run(args, environment)).await,
+        Command::Doctor(args) => return Box::pin(doctor::run(&args, environment)).await,
+        Command::Chat(args) => Box::pin(talk::chat::run(args, environment)).await?,
+        Command::Serve(args) => Box::pin(serve::run(args, environment)).await?,
+        Command::Completions(args) => completions::run(args.shell)?,
+        Command::Keys(args) => {
+            let tenant = args.connect.tenant.as_deref();
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::keys::run(api, args.command, tenant, format).await
+            })
+            .await?;
         }
-    })
+        Command::Agents(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::agents::run(api, args.command, format).await
+            })
+            .await?;
+        }
+        Command::Sessions(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::sessions::run(api, args.command, format).await
+            })
+            .await?;
+        }
+    }
+    Ok(0)
 }
 
 /// Does something with a server, and ends the server if it was started for this.
 async fn with_server(
     args: &ConnectArgs,
+    format: FormatArgs,
     environment: &Environment,
     command: impl AsyncFnOnce(&Api, Format) -> Result<()>,
 ) -> Result<()> {
-    let connection = Connection::open(args, environment).await?;
-    let result = command(&connection.api, Format::from_flag(args.json)).await;
+    let connection = Connection::open(args, environment, Purpose::Administer).await?;
+    let result = command(&connection.api, Format::from_flag(format.json)).await;
     let closed = connection.close().await;
     result.and(closed)
 }

@@ -36,7 +36,48 @@ pub(crate) fn failure(error: &anyhow::Error) {
     }
 }
 
-/// Whether standard error is a terminal, which can show colours.
-pub(crate) fn stderr_is_terminal() -> bool {
-    std::io::stderr().is_terminal()
+/// Tells a part of a line beside the result of a command. Where standard error is closed, nobody wants to know.
+pub(crate) fn note_part(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+}
+
+/// Prints text to standard output as it comes, without a newline.
+pub(crate) fn text(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("write to standard output"),
+    }
+}
+
+/// Whether colours may be used where there is a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colours {
+    /// They may.
+    OnTerminals,
+    /// They may not.
+    Never,
+}
+
+impl Colours {
+    /// Whether standard error gets colours.
+    pub(crate) fn on_stderr(self) -> bool {
+        self == Colours::OnTerminals && std::io::stderr().is_terminal()
+    }
+
+    /// Whether standard output gets colours.
+    pub(crate) fn on_stdout(self) -> bool {
+        self == Colours::OnTerminals && stdout_is_terminal()
+    }
+}
+
+/// Whether a person reads standard output.
+pub(crate) fn stdout_is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether a person types on standard input.
+pub(crate) fn stdin_is_terminal() -> bool {
+    std::io::stdin().is_terminal()
 }

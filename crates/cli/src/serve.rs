@@ -19,7 +19,8 @@ const LOG_LEVEL: &str = "info";
 pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()> {
     let home = Home::find(args.home.data_dir.as_deref(), environment)?;
     let config = Config::read(args.home.config.as_deref(), &home, environment)?;
-    logging::start(config.log_level.as_deref().unwrap_or(LOG_LEVEL), config.log_format)?;
+    let colours = environment.colours();
+    logging::start(config.log_level.as_deref().unwrap_or(LOG_LEVEL), config.log_format, colours)?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -33,14 +34,14 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
         None => AdminKey::make(),
     };
     let listen = args.listen.unwrap_or_else(|| config.listen.clone());
-    let instance = Instance::bind(config, store, &listen, admin_key.key.clone()).await?;
+    let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone()).await?;
     // Only now: a start that fails must not use up the one time that a new key is shown.
     admin_key.keep(&home)?;
 
     let shutdown = CancellationToken::new();
     signals::watch(shutdown.clone())?;
     let recovered = instance.recover().await?;
-    ServerFile::write(&home, instance.url(), &database)?;
+    ServerFile::write(&home, instance.url(), &database, None)?;
     let (url, address) = (instance.url(), instance.address());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, recovered, "ready");
     output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;

@@ -22,6 +22,9 @@ pub(crate) struct ServerFile {
     pub(crate) pid: u32,
     /// The database that it has open.
     pub(crate) database: PathBuf,
+    /// Its admin key, if that is kept nowhere else. Only the owner may read this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
 }
 
 impl ServerFile {
@@ -37,9 +40,9 @@ impl ServerFile {
         file.map(Some).with_context(|| format!("{} cannot be used; remove it", path.display()))
     }
 
-    /// Says where this process serves.
-    pub(crate) fn write(home: &Home, url: String, database: &Path) -> Result<()> {
-        let file = ServerFile { url, pid: std::process::id(), database: database.to_owned() };
+    /// Says where this process serves. `key` is the admin key if it is kept nowhere else.
+    pub(crate) fn write(home: &Home, url: String, database: &Path, key: Option<String>) -> Result<()> {
+        let file = ServerFile { url, pid: std::process::id(), database: database.to_owned(), key };
         let path = home.server();
         private_file::write(&path, &serde_json::to_string(&file)?)
             .with_context(|| format!("cannot write {}", path.display()))
@@ -78,7 +81,7 @@ mod tests {
     fn only_what_is_stale_or_ours_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::find(Some(directory.path()), &Environment::default()).unwrap();
-        ServerFile::write(&home, "http://here".to_owned(), Path::new("/a.db")).unwrap();
+        ServerFile::write(&home, "http://here".to_owned(), Path::new("/a.db"), None).unwrap();
         ServerFile::remove_stale(&home, Path::new("/b.db")).unwrap();
         assert_eq!(ServerFile::read(&home).unwrap().unwrap().url, "http://here");
         ServerFile::remove_stale(&home, Path::new("/a.db")).unwrap();

@@ -1,6 +1,7 @@
 //! What the system tells the process to do.
 
 use anyhow::{Context, Result};
+use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 /// Cancels `shutdown` at the first SIGINT or SIGTERM; the second ends the process at once.
@@ -16,27 +17,60 @@ pub(crate) fn watch(shutdown: CancellationToken) -> Result<()> {
     Ok(())
 }
 
+/// Ctrl-C, for commands that do something about it.
+pub(crate) struct Interrupts {
+    signals: Signals,
+}
+
+impl Interrupts {
+    /// From now on Ctrl-C is told here and does not end the process. SIGTERM still does.
+    pub(crate) fn listen() -> Result<Interrupts> {
+        let signals = Signals::listen_for_interrupts().context("cannot listen for signals")?;
+        Ok(Interrupts { signals })
+    }
+
+    /// Waits for the next Ctrl-C.
+    pub(crate) async fn next(&mut self) {
+        self.signals.next().await;
+    }
+
+    /// Forgets those that came before now.
+    pub(crate) fn forget(&mut self) {
+        while self.next().now_or_never().is_some() {}
+    }
+}
+
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
+    /// None if SIGTERM does what it always does.
+    terminate: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
 impl Signals {
     fn listen() -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        let terminate = Some(signal(SignalKind::terminate())?);
+        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate })
+    }
+
+    fn listen_for_interrupts() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: None })
     }
 
     /// Waits for a signal and returns the exit code of a process that it ends.
     async fn next(&mut self) -> i32 {
+        let terminate = async {
+            match &mut self.terminate {
+                Some(terminate) => terminate.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => 130,
-            _ = self.terminate.recv() => 143,
+            _ = terminate => 143,
         }
     }
 }
@@ -47,6 +81,10 @@ struct Signals;
 #[cfg(not(unix))]
 impl Signals {
     fn listen() -> std::io::Result<Signals> {
+        Ok(Signals)
+    }
+
+    fn listen_for_interrupts() -> std::io::Result<Signals> {
         Ok(Signals)
     }
 

@@ -55,13 +55,18 @@ pub(crate) fn fields(value: &Value, names: &[(&str, &str)]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Text on one line, cut where it is too long.
+/// Text on one line, cut where it is too long for a column.
 fn one_line(text: &str) -> String {
+    short(text, MAX_WIDTH)
+}
+
+/// Text on one line of at most `most` characters.
+pub(crate) fn short(text: &str, most: usize) -> String {
     let line = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= MAX_WIDTH {
+    if line.chars().count() <= most {
         return line;
     }
-    line.chars().take(MAX_WIDTH - 1).chain(['…']).collect()
+    line.chars().take(most - 1).chain(['…']).collect()
 }
 
 /// Text without the control characters that could change what the terminal shows.

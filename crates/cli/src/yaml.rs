@@ -27,7 +27,8 @@ fn explain(error: &Error, name: &str) -> anyhow::Error {
     anyhow!("{place}: {problem}")
 }
 
-fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+/// Says that a name is not known, and which one was probably meant.
+pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let score = |candidate: &&&str| (strsim::jaro_winkler(name, candidate) * 1000.0) as u32;
     let nearest = known.iter().max_by_key(score);
     let near = nearest.filter(|candidate| strsim::jaro_winkler(name, candidate) >= ALIKE);

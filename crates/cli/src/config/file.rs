@@ -15,6 +15,8 @@ use serde::de::Error as _;
 pub(crate) struct File {
     /// The address to listen on.
     pub(crate) listen: Option<String>,
+    /// The model of `run` and `chat`, as provider/model.
+    pub(crate) default_model: Option<String>,
     /// Model providers, by the name that stands before the slash.
     pub(crate) providers: BTreeMap<String, Provider>,
     /// Bounds.

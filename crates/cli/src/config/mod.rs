@@ -28,6 +28,8 @@ const DEFAULT_TOOL_TIME: Duration = Duration::from_secs(600);
 pub(crate) struct Config {
     /// The address to listen on.
     pub(crate) listen: String,
+    /// The model of `run` and `chat`, if that was set.
+    pub(crate) default_model: Option<String>,
     /// Model providers, by name.
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// How models are called.
@@ -71,6 +73,7 @@ impl Config {
         set(&mut net.connect_timeout, time(file.models.connect_seconds));
         Ok(Config {
             listen: listen.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
+            default_model: file.default_model,
             providers: providers.all,
             models: model_settings(&file.models),
             net,

@@ -92,5 +92,5 @@ fn help_and_version() {
         let help = installation.run(arguments);
         assert!(help.success && help.stdout.contains("Examples:"), "{arguments:?}");
     }
-    assert_eq!(installation.run(&["keys", "create", "--scope", "all"]).code, Some(2));
+    assert_eq!(installation.run(&["keys", "create", "--scope", "all"]).code, Some(1));
 }

@@ -1,0 +1,89 @@
+//! Reads the definition of an agent from the text of a file, and says in which line it is wrong.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use petasos_core::agent::AgentDefinition;
+use serde_json::{Map, Value};
+
+use crate::yaml;
+
+/// What a definition may say.
+const FIELDS: [&str; 7] = ["name", "model", "instructions", "tools", "mcpServers", "skills", "metadata"];
+/// What `petasos agents get --json` adds, so that its output can be kept as a file.
+const ADDED: [&str; 5] = ["id", "version", "createdAt", "updatedAt", "archivedAt"];
+
+/// Reads a definition. The file's ending says whether it is JSON; everything else is YAML.
+pub(super) fn parse(text: &str, path: &Path) -> Result<AgentDefinition> {
+    let name = path.display().to_string();
+    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let (keys, definition): (Map<String, Value>, Result<AgentDefinition>) = if is_json {
+        (json(text, &name)?, json(text, &name))
+    } else {
+        (yaml::parse(text, &name)?, yaml::parse(text, &name))
+    };
+    if let Some(key) =
+        keys.keys().find(|key| !FIELDS.contains(&key.as_str()) && !ADDED.contains(&key.as_str()))
+    {
+        return Err(anyhow!("{}: {}", place(text, &name, key), yaml::unknown("key", key, &FIELDS)));
+    }
+    let definition = definition?;
+    match definition.validate() {
+        Ok(()) => Ok(definition),
+        Err(invalid) => Err(anyhow!("{}: {invalid}", place(text, &name, &invalid.field))),
+    }
+}
+
+fn json<T: serde::de::DeserializeOwned>(text: &str, name: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let problem = error.to_string();
+        let problem = problem.split(" at line ").next().unwrap_or_default();
+        anyhow!("{name}:{}:{}: {problem}", error.line(), error.column())
+    })
+}
+
+/// Where a field is: the first line that starts with its outermost name.
+fn place(text: &str, name: &str, field: &str) -> String {
+    let key = field.split(['.', '[']).next().unwrap_or_default();
+    let starts = |line: &str| {
+        let rest = line.trim_start_matches([' ', '\t', '{', '"', '\'']).strip_prefix(key);
+        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
+    };
+    match text.lines().position(starts) {
+        Some(index) => format!("{name}:{}", index + 1),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(file: &str, text: &str) -> String {
+        parse(text, Path::new(file)).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn yaml_and_json_are_read() {
+        let agent = parse("name: A\nmodel: demo/echo\ninstructions: |\n  Be kind.\n", Path::new("a.yaml"));
+        assert_eq!(agent.unwrap().instructions, "Be kind.\n");
+        let agent = parse(r#"{"id":"a","version":3,"name":"A","model":"demo/echo"}"#, Path::new("a.json"));
+        assert_eq!(agent.unwrap().name, "A");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        assert!(problem("a.yaml", "name: A\nmodel: [\n").starts_with("a.yaml:2:"));
+        assert!(problem("a.yaml", "name: A\nmodel: 3\ntools: x\n").starts_with("a.yaml:3:"));
+        assert!(problem("a.json", "{\n\"name\": 3}").starts_with("a.json:2:"));
+        let text = problem("a.yaml", "name: A\nmodel: demo/echo\ninstruction: hi\n");
+        assert!(
+            text.starts_with("a.yaml:3: unknown key") && text.contains("did you mean instructions?"),
+            "{text}"
+        );
+        let text = problem("a.yaml", "name: A\nmodel: echo\n");
+        assert!(text.starts_with("a.yaml:2: model:") && text.contains("provider/model"), "{text}");
+        assert!(problem("a.yaml", "name: A\n").contains("model"));
+        assert!(problem("a.yaml", "").starts_with("a.yaml"));
+    }
+}

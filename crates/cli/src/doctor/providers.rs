@@ -1,0 +1,115 @@
+//! Checks of the models' providers.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use petasos_core::event::Block;
+use petasos_core::model::{Message, Request};
+use petasos_models::{Delta, Models, ProviderConfig, ProviderKind};
+use petasos_net::{Client, Method};
+use secrecy::ExposeSecret;
+
+use super::Check;
+use crate::config::Config;
+
+/// How long a provider may take.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
+
+/// Checks the demo model and every configured provider.
+pub(super) async fn check(config: &Config) -> Vec<Check> {
+    let client = match Client::new(&config.net) {
+        Ok(client) => client,
+        Err(error) => return vec![Check::failed("network", &error.into())],
+    };
+    let models = Models::new(config.providers.clone(), config.models.clone(), client.clone());
+    let mut checks = vec![demo(&models).await];
+    if config.providers.is_empty() {
+        checks.push(Check::warn(
+            "providers",
+            "none is configured, only demo models work",
+            "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or add one under providers: in config.yaml",
+        ));
+    }
+    for (name, provider) in &config.providers {
+        // The registry knows which providers need a key.
+        match models.resolve(&format!("{name}/model")) {
+            Err(error) => {
+                checks.push(Check::fail(format!("provider {name}"), "has no key", error.to_string()));
+            }
+            Ok(_) => checks.push(reach(name, provider, &client).await),
+        }
+    }
+    checks
+}
+
+async fn demo(models: &Models) -> Check {
+    let what = "provider demo";
+    let (model, name) = match models.resolve("demo/fast") {
+        Ok(found) => found,
+        Err(error) => return Check::failed(what, &error.into()),
+    };
+    let request = Request {
+        model: name,
+        system: String::new(),
+        messages: vec![Message::User(vec![Block::text("Hello")])],
+        tools: Vec::new(),
+        max_output_tokens: None,
+    };
+    let mut deltas = model.stream(request);
+    while let Some(delta) = deltas.next().await {
+        match delta {
+            Ok(Delta::Finished(_)) => return Check::ok(what, "answers"),
+            Ok(_) => {}
+            Err(error) => return Check::failed(what, &error.into()),
+        }
+    }
+    Check::fail(what, "does not answer", "this is a mistake of petasos; please report it")
+}
+
+/// Asks a provider for its models, which costs nothing.
+async fn reach(name: &str, provider: &ProviderConfig, client: &Client) -> Check {
+    let what = format!("provider {name}");
+    let base = provider.base_url.trim_end_matches('/');
+    let url = match provider.kind {
+        ProviderKind::Anthropic => format!("{base}/v1/models"),
+        ProviderKind::Openai | ProviderKind::OpenaiResponses => format!("{base}/models"),
+    };
+    let key = provider.api_key.as_ref().map(|key| key.expose_secret());
+    let bearer = key.map(|key| format!("Bearer {key}"));
+    let mut headers: Vec<(&str, &str)> = match (provider.kind, key, &bearer) {
+        (ProviderKind::Anthropic, Some(key), _) => {
+            vec![("x-api-key", key), ("anthropic-version", "2023-06-01")]
+        }
+        (_, _, Some(bearer)) => vec![("authorization", bearer.as_str())],
+        _ => Vec::new(),
+    };
+    headers.extend(provider.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let request = client.request(Method::Get, &url, &headers, None);
+    let cure = format!("check the network and base_url of providers.{name}");
+    match tokio::time::timeout(ANSWER_TIME, request).await {
+        Err(_) => Check::fail(what, format!("{base} does not answer within 5 seconds"), cure),
+        Ok(Err(error)) => Check::fail(what, format!("{base} cannot be reached: {error}"), cure),
+        Ok(Ok(response)) => judge(what, base, response.status(), key.is_some(), name),
+    }
+}
+
+/// What a status means. Any answer at all means that the provider can be reached.
+fn judge(what: String, base: &str, status: u16, has_key: bool, name: &str) -> Check {
+    let key = if has_key { "a key is set" } else { "no key is set" };
+    match status {
+        200..=299 => Check::ok(what, format!("{base} is reachable; {key}")),
+        401 | 403 => Check::warn(
+            what,
+            format!("{base} is reachable, but answers {status} ({key})"),
+            format!("set the right key for providers.{name}"),
+        ),
+        404 | 405 => {
+            Check::ok(what, format!("{base} is reachable; {key}; it does not list models ({status})"))
+        }
+        _ => Check::warn(
+            what,
+            format!("{base} is reachable, but answers {status}"),
+            format!("check base_url of providers.{name}, or try again later"),
+        ),
+    }
+}

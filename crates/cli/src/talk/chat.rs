@@ -1,0 +1,287 @@
+//! `petasos chat`: a conversation in the terminal, line by line.
+
+use std::collections::VecDeque;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::conversation::Conversation;
+use super::happening::{Happening, Stop};
+use super::input::{BesideTurn, Input, Line, Remember};
+use super::questions::{self, Answers};
+use super::screen::{Beside, Screen, Text};
+use super::stream::{EventStream, Told};
+use crate::api::Refusal;
+use crate::args::ChatArgs;
+use crate::connect::{Connection, Purpose};
+use crate::env::Environment;
+use crate::output;
+use crate::table::field;
+
+const PROMPT: &str = "> ";
+/// How many messages of a resumed session are shown.
+const SHOWN_MESSAGES: usize = 6;
+
+const HELP: &str = "\
+/help          this list
+/new           a new session with the same agent
+/steer TEXT    a hint for the turn that runs, or for the next one
+/exit          leave; so do Ctrl-D, and Ctrl-C when nothing is typed
+Ctrl-C         interrupt the turn; a second one leaves";
+
+/// Whether the person stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Stay,
+    Leave,
+}
+
+/// How a turn stopped.
+enum Stopped {
+    Ended,
+    Waits,
+    Left,
+}
+
+/// Talks until the person leaves.
+pub(crate) async fn run(args: ChatArgs, environment: &Environment) -> Result<()> {
+    let connection = Connection::open(&args.connect, environment, Purpose::Chat).await?;
+    let mut input = Input::open()?;
+    let talked = talk(&args, &connection, environment, &mut input).await;
+    let closed = super::close(connection, &mut input.interrupts).await;
+    talked.and(closed)
+}
+
+async fn talk(
+    args: &ChatArgs,
+    connection: &Connection,
+    environment: &Environment,
+    input: &mut Input,
+) -> Result<()> {
+    let mut screen = Screen::new(Text::Printed, Beside::Stdout, environment.colours());
+    let api = &connection.api;
+    let (conversation, session) = match &args.partner.session {
+        Some(session_id) => {
+            let resumed = Conversation::resume(api, session_id, environment.user_name()).await?;
+            (resumed.0, Some(resumed.1))
+        }
+        None => (super::begin(api, &args.partner, &args.connect, environment).await?, None),
+    };
+    let partner = conversation.partner();
+    screen.line_beside(&format!("{} ({}). /help shows what can be typed.", partner.name, partner.model))?;
+    let mut chat = Chat { conversation, input, screen, waiting: VecDeque::new() };
+    let talked = chat.talk(session.as_ref()).await;
+    chat.screen.close()?;
+    if let Some(session_id) = chat.conversation.session_id() {
+        output::note(&format!("Go on with: petasos chat --session {session_id}"));
+    }
+    talked
+}
+
+/// A conversation and the person in it.
+struct Chat<'a> {
+    conversation: Conversation<'a>,
+    input: &'a mut Input,
+    screen: Screen,
+    /// What was typed while a turn ran.
+    waiting: VecDeque<String>,
+}
+
+impl Chat<'_> {
+    async fn talk(&mut self, session: Option<&Value>) -> Result<()> {
+        if let Some(session) = session
+            && self.catch_up(session).await? == Next::Leave
+        {
+            return Ok(());
+        }
+        loop {
+            let line = match self.waiting.pop_front() {
+                Some(line) => Line::Text(line),
+                None => self.input.line(PROMPT, Remember::Yes).await?,
+            };
+            let Line::Text(line) = line else { return Ok(()) };
+            if self.obey(line.trim()).await? == Next::Leave {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does what a line says: it is a command or a message.
+    async fn obey(&mut self, line: &str) -> Result<Next> {
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match word {
+            "" => {}
+            "/exit" | "/quit" => return Ok(Next::Leave),
+            "/help" => self.screen.line(HELP)?,
+            "/new" => {
+                self.conversation.renew();
+                self.screen.line_beside("A new session begins with your next message.")?;
+            }
+            "/steer" => self.steer(rest).await?,
+            command if command.starts_with('/') && !command[1..].contains('/') => {
+                self.screen.line(&format!("There is no command {command}; /help lists them."))?;
+            }
+            _ => return self.turn(line).await,
+        }
+        Ok(Next::Stay)
+    }
+
+    /// Gives a hint to the turn that runs, or to the next one.
+    async fn steer(&mut self, hint: &str) -> Result<()> {
+        if hint.trim().is_empty() {
+            return self.screen.line("Write the hint after /steer.");
+        }
+        let sent = self.conversation.send(&json!({ "type": "user.steer", "message": hint.trim() })).await;
+        self.told(sent).map(drop)
+    }
+
+    /// Tells what the server refused, which is no reason to leave.
+    fn told<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is::<Refusal>() || error.is::<petasos_net::Error>() => {
+                self.screen.close()?;
+                output::failure(&error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Says something and shows what comes of it.
+    async fn turn(&mut self, text: &str) -> Result<Next> {
+        self.input.interrupts.forget();
+        let said = self.conversation.say(text).await;
+        let busy =
+            |refusal: &Refusal| ["action_required", "turn_in_progress"].contains(&refusal.code.as_str());
+        let elsewhere = said.as_ref().is_err_and(|error| error.downcast_ref().is_some_and(busy));
+        match self.told(said)? {
+            Some(()) => self.follow().await,
+            // Somebody else talks in this session; what that needs comes first.
+            None if elsewhere => {
+                let session = self.conversation.look().await?;
+                self.settle(&session).await
+            }
+            None => Ok(Next::Stay),
+        }
+    }
+
+    /// Shows where a resumed session stands, and goes on with its turn.
+    async fn catch_up(&mut self, session: &Value) -> Result<Next> {
+        let messages = session["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+        for message in &messages[messages.len().saturating_sub(SHOWN_MESSAGES)..] {
+            let content = field(message, "content");
+            match message["role"].as_str() {
+                Some("user") => self.screen.line_beside(&format!("{PROMPT}{content}"))?,
+                _ => self.screen.line(&content)?,
+            }
+        }
+        self.settle(session).await
+    }
+
+    /// Goes on with a turn that was there before: answers what it waits for, or watches it.
+    async fn settle(&mut self, session: &Value) -> Result<Next> {
+        if session["pendingActions"].as_array().is_some_and(|actions| !actions.is_empty()) {
+            return match self.answer().await? {
+                Next::Stay => self.follow().await,
+                Next::Leave => Ok(Next::Leave),
+            };
+        }
+        if session["status"] == "running" { self.follow().await } else { Ok(Next::Stay) }
+    }
+
+    /// Shows a turn until it ends, and asks for what it needs.
+    async fn follow(&mut self) -> Result<Next> {
+        let mut stream = self.conversation.follow()?;
+        loop {
+            let mut beside = self.input.beside_turn()?;
+            let stopped = self.watch(&mut stream, &mut beside).await;
+            beside.stop().await;
+            self.conversation.seen(&stream);
+            match stopped? {
+                Stopped::Ended => return Ok(Next::Stay),
+                Stopped::Left => return Ok(Next::Leave),
+                Stopped::Waits if self.answer().await? == Next::Leave => return Ok(Next::Leave),
+                Stopped::Waits => {}
+            }
+        }
+    }
+
+    /// Shows what happens until the session is idle.
+    async fn watch(&mut self, stream: &mut EventStream<'_>, beside: &mut BesideTurn) -> Result<Stopped> {
+        let mut interrupted = false;
+        loop {
+            let told = tokio::select! {
+                told = stream.next() => told?,
+                () = self.input.interrupts.next() => {
+                    if std::mem::replace(&mut interrupted, true) {
+                        return Ok(Stopped::Left);
+                    }
+                    let sent = self.conversation.interrupt().await;
+                    self.told(sent)?;
+                    continue;
+                }
+                line = beside.next() => {
+                    self.typed(line).await?;
+                    continue;
+                }
+            };
+            match told {
+                Told::Happened(happening) => {
+                    self.screen.show(&happening)?;
+                    if let Happening::Idle(stop) = happening {
+                        return self.stopped(stop);
+                    }
+                }
+                Told::Lost => self.screen.line_beside("The connection is gone; trying again.")?,
+                Told::Back => self.screen.reconnected(),
+            }
+        }
+    }
+
+    /// Takes a line that was typed while a turn runs.
+    async fn typed(&mut self, line: String) -> Result<()> {
+        match line.trim().strip_prefix("/steer ") {
+            Some(hint) => self.steer(hint).await,
+            None if line.trim().is_empty() => Ok(()),
+            None => {
+                self.waiting.push_back(line);
+                self.screen.line_beside("This waits until the turn has ended; /steer TEXT does not.")
+            }
+        }
+    }
+
+    /// Says how a turn stopped, unless that is plain to see.
+    fn stopped(&mut self, stop: Stop) -> Result<Stopped> {
+        match stop {
+            Stop::Waits => return Ok(Stopped::Waits),
+            Stop::End => {}
+            Stop::Interrupted => self.screen.line_beside("Interrupted.")?,
+            Stop::CutShort(reason) => self.screen.line_beside(&format!("Cut short: {reason}."))?,
+            Stop::Failed { code, message } => {
+                self.screen.line(&format!("The turn failed: {message} ({code})"))?;
+            }
+        }
+        Ok(Stopped::Ended)
+    }
+
+    /// Asks for what the turn waits for, and sends it.
+    async fn answer(&mut self) -> Result<Next> {
+        loop {
+            let session = self.conversation.look().await?;
+            let actions = session["pendingActions"].as_array().cloned().unwrap_or_default();
+            if actions.is_empty() {
+                // Somebody else was faster.
+                return Ok(Next::Stay);
+            }
+            let sent = match questions::ask(&actions, self.input, &mut self.screen).await? {
+                Answers::Given(events) => self.conversation.send(&json!({ "events": events })).await,
+                Answers::Interrupted => self.conversation.interrupt().await.map(|()| Value::Null),
+                Answers::End => return Ok(Next::Leave),
+            };
+            if self.told(sent)?.is_some() {
+                return Ok(Next::Stay);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The session that is talked in: found or made, spoken to, followed.
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::partner::Partner;
+use super::stream::EventStream;
+use crate::api::{Api, path};
+
+/// The most characters that the server takes in one block.
+const MAX_BLOCK_CHARS: usize = 20_000;
+
+/// A session, which is made with the first thing that is said.
+pub(crate) struct Conversation<'a> {
+    api: &'a Api,
+    partner: Partner,
+    user: String,
+    session_id: Option<String>,
+    /// The last event that was seen.
+    after: u64,
+}
+
+impl<'a> Conversation<'a> {
+    /// A conversation that has not begun.
+    pub(crate) fn new(api: &'a Api, partner: Partner, user: String) -> Self {
+        Conversation { api, partner, user, session_id: None, after: 0 }
+    }
+
+    /// Goes on with a session, and returns it as the server shows it.
+    pub(crate) async fn resume(api: &'a Api, session_id: &str, user: String) -> Result<(Self, Value)> {
+        // The log's end is looked up first: what happens in between is then seen twice rather than never.
+        let newest = [("order", "desc"), ("limit", "1")];
+        let newest = api.get(&path(&["sessions", session_id, "events"]), &newest).await?;
+        let after = newest["data"][0]["sequence"].as_u64().unwrap_or_default();
+        let session = api.get(&path(&["sessions", session_id]), &[]).await?;
+        let agent_id = session["agentId"].as_str().context("the server's answer has no agentId")?;
+        let agent = api.get(&path(&["agents", agent_id]), &[]).await.unwrap_or_default();
+        let partner = Partner::from_agent(agent_id, &agent);
+        let session_id = Some(session_id.to_owned());
+        Ok((Conversation { api, partner, user, session_id, after }, session))
+    }
+
+    /// Who is talked to.
+    pub(crate) fn partner(&self) -> &Partner {
+        &self.partner
+    }
+
+    /// The session, if there is one yet.
+    pub(crate) fn session_id(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
+    /// Starts again with a new session.
+    pub(crate) fn renew(&mut self) {
+        self.session_id = None;
+        self.after = 0;
+    }
+
+    /// Says something, which starts a turn.
+    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
+        let characters: Vec<char> = text.chars().collect();
+        let blocks: Vec<Value> = characters
+            .chunks(MAX_BLOCK_CHARS)
+            .map(|block| json!({ "type": "text", "text": block.iter().collect::<String>() }))
+            .collect();
+        let answer = self.send(&json!({ "type": "user.message", "content": blocks })).await?;
+        // Everything up to this message is older than the turn.
+        self.after = self.after.max(answer["data"][0]["sequence"].as_u64().unwrap_or_default());
+        Ok(())
+    }
+
+    /// Sends an event or several.
+    pub(crate) async fn send(&mut self, events: &Value) -> Result<Value> {
+        let session_id = match &self.session_id {
+            Some(session_id) => session_id.clone(),
+            None => self.create().await?,
+        };
+        self.api.post(&path(&["sessions", &session_id, "events"]), events).await
+    }
+
+    async fn create(&mut self) -> Result<String> {
+        let body = json!({ "userId": self.user });
+        let session = self.api.post(&path(&["agents", &self.partner.agent_id, "sessions"]), &body).await?;
+        let session_id = session["id"].as_str().context("the server's answer has no id")?.to_owned();
+        self.session_id = Some(session_id.clone());
+        Ok(session_id)
+    }
+
+    /// The session as the server shows it now.
+    pub(crate) async fn look(&self) -> Result<Value> {
+        let session_id = self.session_id().context("there is no session yet")?;
+        self.api.get(&path(&["sessions", session_id]), &[]).await
+    }
+
+    /// Interrupts the turn.
+    pub(crate) async fn interrupt(&mut self) -> Result<()> {
+        self.send(&json!({ "type": "user.interrupt" })).await.map(drop)
+    }
+
+    /// Follows the session from the last event that was seen.
+    pub(crate) fn follow(&self) -> Result<EventStream<'a>> {
+        let session_id = self.session_id().context("there is no session yet")?;
+        Ok(EventStream::new(self.api, session_id, self.after))
+    }
+
+    /// Remembers how far a stream has come.
+    pub(crate) fn seen(&mut self, stream: &EventStream<'_>) {
+        self.after = self.after.max(stream.after());
+    }
+}

@@ -1,0 +1,178 @@
+//! `petasos run`: one turn.
+
+use std::io::Read;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use super::conversation::Conversation;
+use super::happening::{Happening, Stop};
+use super::questions;
+use super::screen::{Beside, Screen, Text};
+use super::stream::Told;
+use crate::api::Refusal;
+use crate::args::RunArgs;
+use crate::connect::{Connection, Purpose};
+use crate::env::Environment;
+use crate::output;
+use crate::signals::Interrupts;
+
+/// How long an interrupted turn may take to end.
+const INTERRUPT_TIME: Duration = Duration::from_secs(10);
+
+/// How a turn ended, as an exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done = 0,
+    Failed = 2,
+    Waits = 3,
+    CutShort = 4,
+    Interrupted = 130,
+}
+
+/// Runs one turn and returns the exit code.
+pub(crate) async fn run(args: RunArgs, environment: &Environment) -> Result<u8> {
+    let prompt = prompt(args.prompt.as_deref())?;
+    let connection = Connection::open(&args.connect, environment, Purpose::Run).await?;
+    let mut interrupts = Interrupts::listen()?;
+    let outcome = turn(&args, &prompt, &connection, environment, &mut interrupts).await;
+    let closed = super::close(connection, &mut interrupts).await;
+    let outcome = outcome?;
+    closed?;
+    Ok(outcome as u8)
+}
+
+/// What to say: the argument, or standard input.
+fn prompt(argument: Option<&str>) -> Result<String> {
+    let prompt = match argument {
+        Some(text) if text != "-" => text.to_owned(),
+        None if output::stdin_is_terminal() => {
+            bail!("there is nothing to say; write it after run, or pipe it to standard input")
+        }
+        _ => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+    };
+    if prompt.trim().is_empty() {
+        bail!("there is nothing to say: the prompt is empty");
+    }
+    Ok(prompt)
+}
+
+async fn turn(
+    args: &RunArgs,
+    prompt: &str,
+    connection: &Connection,
+    environment: &Environment,
+    interrupts: &mut Interrupts,
+) -> Result<Outcome> {
+    let api = &connection.api;
+    let mut conversation = match &args.partner.session {
+        Some(session_id) => Conversation::resume(api, session_id, environment.user_name()).await?.0,
+        None => super::begin(api, &args.partner, &args.connect, environment).await?,
+    };
+    let text = if args.format.json { Text::Kept } else { Text::Printed };
+    let beside = if args.verbose { Beside::Stderr } else { Beside::Nowhere };
+    let mut screen = Screen::new(text, beside, environment.colours());
+    let stop = match conversation.say(prompt).await {
+        Ok(()) => follow(&mut conversation, &mut screen, interrupts).await?,
+        Err(error) if waits(&error) => Some(Stop::Waits),
+        Err(error) => return Err(error),
+    };
+    screen.close()?;
+    let session = conversation.look().await?;
+    if args.format.json {
+        output::json(&summary(&session, &screen.said()))?;
+    }
+    if args.verbose {
+        screen.line_beside(&format!("session {}", conversation.session_id().unwrap_or_default()))?;
+    }
+    Ok(tell(stop, &session))
+}
+
+/// Whether the server refused because an earlier turn waits for an answer.
+fn waits(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == "action_required")
+}
+
+/// Shows the turn until it stops; none if it did not stop although it was interrupted.
+async fn follow(
+    conversation: &mut Conversation<'_>,
+    screen: &mut Screen,
+    interrupts: &mut Interrupts,
+) -> Result<Option<Stop>> {
+    let mut stream = conversation.follow()?;
+    let mut interrupted = false;
+    let mut deadline = std::pin::pin!(tokio::time::sleep(Duration::MAX));
+    loop {
+        let told = tokio::select! {
+            told = stream.next() => told?,
+            () = interrupts.next() => {
+                if std::mem::replace(&mut interrupted, true) {
+                    return Ok(None);
+                }
+                deadline.as_mut().reset(tokio::time::Instant::now() + INTERRUPT_TIME);
+                tokio::time::timeout(INTERRUPT_TIME, conversation.interrupt()).await??;
+                continue;
+            }
+            () = &mut deadline => return Ok(None),
+        };
+        match told {
+            Told::Happened(happening) => {
+                screen.show(&happening)?;
+                if let Happening::Idle(stop) = happening {
+                    return Ok(Some(stop));
+                }
+            }
+            Told::Lost => output::note("The connection is gone; trying again."),
+            Told::Back => screen.reconnected(),
+        }
+    }
+}
+
+/// Says on standard error what the exit code means, and how to go on.
+fn tell(stop: Option<Stop>, session: &Value) -> Outcome {
+    let session_id = session["id"].as_str().unwrap_or_default();
+    match stop {
+        Some(Stop::End) => Outcome::Done,
+        Some(Stop::Failed { code, message }) => {
+            output::note(&format!("error: the turn failed: {message} ({code})\n  session: {session_id}"));
+            Outcome::Failed
+        }
+        Some(Stop::Waits) => {
+            output::note("The turn waits for an answer that cannot be given here:");
+            for action in session["pendingActions"].as_array().into_iter().flatten() {
+                output::note(&format!("  {}", questions::describe(action)));
+            }
+            output::note(&format!("Answer with: petasos chat --session {session_id}"));
+            Outcome::Waits
+        }
+        Some(Stop::CutShort(reason)) => {
+            let meaning = match reason.as_str() {
+                "max_tokens" => "the model reached its output limit",
+                "refusal" => "the model refused",
+                other => other,
+            };
+            output::note(&format!("The turn was cut short: {meaning}.\n  session: {session_id}"));
+            Outcome::CutShort
+        }
+        Some(Stop::Interrupted) | None => {
+            output::note(&format!("Interrupted. Go on with: petasos chat --session {session_id}"));
+            Outcome::Interrupted
+        }
+    }
+}
+
+fn summary(session: &Value, text: &str) -> Value {
+    json!({
+        "sessionId": session["id"],
+        "agentId": session["agentId"],
+        "text": text,
+        "stopReason": session["stopReason"],
+        "pendingActions": session["pendingActions"],
+        "usage": session["usage"],
+    })
+}
