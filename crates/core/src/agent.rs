@@ -10,6 +10,7 @@ use crate::ids::{AgentId, TenantId};
 
 /// What an agent is: everything that a version fixes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentDefinition {
     /// What people call it.
@@ -35,6 +36,7 @@ pub struct AgentDefinition {
 
 /// One entry of an agent's `tools`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolEntry {
     /// The built-in tools.
@@ -79,6 +81,7 @@ fn any_object() -> Value {
 
 /// Settings of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ToolConfig {
     /// Whether it asks before it runs.
@@ -88,6 +91,7 @@ pub struct ToolConfig {
 
 /// Settings of one named tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NamedToolConfig {
     /// The tool.
@@ -99,6 +103,7 @@ pub struct NamedToolConfig {
 
 /// Whether a tool asks before it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PermissionPolicy {
     /// It runs by itself.
@@ -109,6 +114,7 @@ pub enum PermissionPolicy {
 
 /// An MCP server that an agent uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct McpServer {
     /// How it is reached; `url` is the only kind.
     #[serde(rename = "type")]
@@ -121,6 +127,7 @@ pub struct McpServer {
 
 /// How an MCP server is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum McpServerKind {
     /// Over HTTP.
@@ -129,6 +136,7 @@ pub enum McpServerKind {
 
 /// A skill that belongs to an agent version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfiguredSkill {
     /// Unique in the agent.
     pub name: String,
@@ -139,6 +147,7 @@ pub struct ConfiguredSkill {
 
 /// Where the text of a skill is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "source", rename_all = "snake_case")]
 pub enum SkillSource {
     /// In the definition.

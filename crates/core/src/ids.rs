@@ -42,6 +42,7 @@ macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $article:literal, $kind:literal, $prefix:literal) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(try_from = "String", into = "String")]
         pub struct $name(String);
 

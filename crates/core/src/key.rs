@@ -10,6 +10,7 @@ use crate::ids::{KeyId, TenantId};
 
 /// What a key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum KeyScope {
     /// Everything, in every tenant.
     #[serde(rename = "admin")]

@@ -10,6 +10,7 @@ use crate::model::Usage;
 
 /// Whether a turn is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// No turn, or one that waits for an answer.

@@ -9,9 +9,12 @@ mod body;
 mod health;
 mod keys;
 mod listen;
+mod openapi;
+mod page;
 mod problem;
 mod query;
 mod request_id;
+mod routes;
 mod server;
 mod surfaces;
 

@@ -5,6 +5,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use petasos_core::step::Refusal;
 use petasos_engine::Error;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// An answer that is an error: a code for programs, a text for people, and fields that help.
@@ -15,6 +17,19 @@ pub(crate) struct Problem {
     message: String,
     fields: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The body of an error.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(crate) struct ProblemBody {
+    /// A code for programs.
+    error: &'static str,
+    /// What happened and what to do, for people.
+    message: String,
+    /// Fields that help, such as `field`, `turn_id` or `pending`.
+    #[serde(flatten)]
+    fields: Map<String, Value>,
 }
 
 impl Problem {
@@ -59,11 +74,8 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = Map::new();
-        body.insert("error".to_owned(), self.code.into());
-        body.insert("message".to_owned(), self.message.into());
-        body.extend(self.fields);
-        let mut response = (self.status, Json(Value::Object(body))).into_response();
+        let body = ProblemBody { error: self.code, message: self.message, fields: self.fields };
+        let mut response = (self.status, Json(body)).into_response();
         response.headers_mut().extend(self.headers);
         response
     }

@@ -17,7 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::problem::Problem;
-use crate::{auth, body, health, keys, listen, request_id, surfaces};
+use crate::{auth, body, listen, request_id, routes};
 
 /// What a server needs.
 pub struct Options {
@@ -122,16 +122,15 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };
-    let guarded = Router::new()
-        .merge(surfaces::herm::router())
-        .merge(keys::router())
+    let (open, _) = routes::open().into_parts();
+    let (guarded, _) = routes::guarded().into_parts();
+    let guarded = guarded
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(options.max_body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), body::refuse_too_large))
         .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
-    let router = Router::new()
-        .merge(health::router())
+    let router = open
         .merge(guarded)
         .with_state(app)
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))

@@ -28,7 +28,9 @@ pub fn effects(state: &State, limits: &Limits) -> Vec<Effect> {
     let mut wanted = Vec::new();
     match &turn.phase {
         Phase::Opening => {}
-        Phase::CallingModel => wanted.push(Effect::CallModel { turn: turn.opened_by, call: turn.model_calls }),
+        Phase::CallingModel => {
+            wanted.push(Effect::CallModel { turn: turn.opened_by, call: turn.model_calls });
+        }
         Phase::Acting { calls, .. } => {
             let started = calls.iter().filter(|call| call.progress == Progress::Started);
             wanted.extend(started.cloned().map(Effect::RunTool));

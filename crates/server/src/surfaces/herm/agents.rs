@@ -3,21 +3,86 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::routing;
 use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::AgentId;
+use petasos_core::key::KeyScope;
 use petasos_engine::{AgentChange, Engine};
-use petasos_store::Page;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{id, seconds};
 use crate::auth::{ReadsAgents, WritesAgents};
 use crate::body::Body;
+use crate::openapi::{Api, Operation};
+use crate::page::Page;
 use crate::problem::Problem;
 use crate::query::Query;
 
+pub(super) fn api() -> Api {
+    let (read, write) = (KeyScope::AgentsRead, KeyScope::AgentsWrite);
+    let version = json!({ "type": "integer", "minimum": 1 });
+    Api::default()
+        .post(
+            "/v1/agents",
+            routing::post(create),
+            Operation::new::<Agent>("createAgent", "Creates an agent.", write)
+                .takes::<AgentDefinition>()
+                .creates(),
+        )
+        .get(
+            "/v1/agents",
+            routing::get(list),
+            Operation::new::<Page<Agent>>("listAgents", "Agents that are not archived, newest first.", read)
+                .pages(100, 20),
+        )
+        .get(
+            "/v1/agents/{id}",
+            routing::get(get),
+            Operation::new::<Agent>("getAgent", "One version of an agent.", read).query(
+                "version",
+                "The version; the newest unless given.",
+                version,
+            ),
+        )
+        .patch(
+            "/v1/agents/{id}",
+            routing::patch(change),
+            Operation::new::<Agent>("changeAgent", "Makes a version, unless nothing changes.", write)
+                .takes::<AgentPatch>(),
+        )
+        .get(
+            "/v1/agents/{id}/versions",
+            routing::get(versions),
+            Operation::new::<Page<Agent>>("listAgentVersions", "All versions, newest first.", read)
+                .pages(100, 20),
+        )
+        .post(
+            "/v1/agents/{id}/archive",
+            routing::post(archive),
+            Operation::new::<Agent>("archiveAgent", "No new sessions; those that exist go on.", write),
+        )
+}
+
+/// Fields of an agent to replace; `metadata` is merged, and `null` brings a field back to its default.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(dead_code, reason = "it describes a body that is read field by field")]
+struct AgentPatch {
+    name: Option<String>,
+    model: Option<String>,
+    instructions: Option<String>,
+    tools: Option<Vec<Value>>,
+    mcp_servers: Option<Vec<Value>>,
+    skills: Option<Vec<Value>>,
+    metadata: Option<Map<String, Value>>,
+    /// The version that is being changed; another one is a conflict.
+    version: Option<u32>,
+}
+
 /// An agent as it is shown: its definition, and what we know about it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Agent {
     id: AgentId,
@@ -59,8 +124,8 @@ pub(super) async fn list(
     State(engine): State<Engine>,
     ReadsAgents(tenant): ReadsAgents,
     query: Query,
-) -> Result<Json<Value>, Problem> {
-    Ok(show_page(engine.agents(&tenant, query.page()?).await?))
+) -> Result<Json<Page<Agent>>, Problem> {
+    Ok(Json(Page::of(engine.agents(&tenant, query.page()?).await?, Agent::from)))
 }
 
 pub(super) async fn get(
@@ -79,9 +144,9 @@ pub(super) async fn versions(
     ReadsAgents(tenant): ReadsAgents,
     Path(agent): Path<String>,
     query: Query,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Page<Agent>>, Problem> {
     let page = query.page()?;
-    Ok(show_page(engine.agent_versions(&tenant, &id("agent", &agent)?, page).await?))
+    Ok(Json(Page::of(engine.agent_versions(&tenant, &id("agent", &agent)?, page).await?, Agent::from)))
 }
 
 pub(super) async fn change(
@@ -114,9 +179,4 @@ pub(super) async fn archive(
 ) -> Result<Json<Agent>, Problem> {
     let agent = engine.archive_agent(&tenant, &id("agent", &agent)?).await?;
     Ok(Json(agent.into()))
-}
-
-fn show_page(page: Page<AgentVersion>) -> Json<Value> {
-    let data: Vec<Agent> = page.items.into_iter().map(Agent::from).collect();
-    Json(json!({ "data": data, "nextCursor": page.next.map(|cursor| cursor.0) }))
 }

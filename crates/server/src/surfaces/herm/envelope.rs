@@ -4,31 +4,27 @@ use jiff::Timestamp;
 use petasos_core::event::Event;
 use petasos_core::ids::{EventId, SessionId};
 use petasos_engine::{Live, LiveKind};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::milliseconds;
-use super::payload::{self, Payload, text_blocks};
+use super::payload::{self, Payload, Said};
 
 /// An event as clients see it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Event")]
 pub(super) struct Envelope<'a> {
     id: String,
     r#type: &'static str,
     session_id: &'a SessionId,
+    /// Goes up within the session, and may skip numbers.
     sequence: u64,
+    /// `pending` for a user event that the session has not taken up yet, else `complete`.
     status: &'static str,
-    payload: Typed<'a>,
+    payload: Payload<'a>,
     processed_at: Option<String>,
     created_at: String,
-}
-
-/// A payload with its type repeated inside.
-#[derive(Serialize)]
-struct Typed<'a> {
-    r#type: &'static str,
-    #[serde(flatten)]
-    payload: Payload<'a>,
 }
 
 impl<'a> Envelope<'a> {
@@ -41,7 +37,7 @@ impl<'a> Envelope<'a> {
             session_id: &event.session_id,
             sequence: event.sequence,
             status: if event.processed_at.is_some() { "complete" } else { "pending" },
-            payload: Typed { r#type, payload },
+            payload,
             processed_at: event.processed_at.map(milliseconds),
             created_at: milliseconds(event.created_at),
         })
@@ -49,11 +45,11 @@ impl<'a> Envelope<'a> {
 
     /// Something that is shown once: the `count`th that this reader is shown.
     pub(super) fn of_live(session_id: &'a SessionId, live: &'a Live, count: u64, now: Timestamp) -> Self {
-        let said = || Payload::Said { content: text_blocks(&live.text), delta: true, reset: live.reset };
+        let said = || Said::piece(&live.text, live.reset);
         let (r#type, payload) = match live.kind {
-            LiveKind::Text => ("agent.message", said()),
-            LiveKind::Thinking => ("agent.thinking", said()),
-            LiveKind::Title => ("session.title_updated", Payload::Title { title: &live.text }),
+            LiveKind::Text => ("agent.message", Payload::AgentMessage(said())),
+            LiveKind::Thinking => ("agent.thinking", Payload::AgentThinking(said())),
+            LiveKind::Title => ("session.title_updated", Payload::TitleUpdated { title: &live.text }),
         };
         let after = EventId { session_id: session_id.clone(), sequence: live.sequence };
         Envelope {
@@ -62,7 +58,7 @@ impl<'a> Envelope<'a> {
             session_id,
             sequence: live.sequence,
             status: "complete",
-            payload: Typed { r#type, payload },
+            payload,
             processed_at: Some(milliseconds(now)),
             created_at: milliseconds(now),
         }

@@ -2,27 +2,45 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing;
 use petasos_core::event::SHOWN_TYPES;
 use petasos_core::ids::SessionId;
+use petasos_core::key::KeyScope;
 use petasos_engine::Engine;
 use petasos_store::{EventQuery, Order};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::envelope::Envelope;
 use super::id;
 use crate::auth::ReadsSessions;
+use crate::openapi::{Api, Operation};
+use crate::page::Page;
 use crate::problem::Problem;
 use crate::query::Query;
 
 const MAX_LIMIT: usize = 1000;
 const DEFAULT_LIMIT: usize = 100;
 
-pub(super) async fn list(
+pub(super) fn api() -> Api {
+    let operation = Operation::new::<Page<Envelope<'_>>>(
+        "listEvents",
+        "The events of a session.",
+        KeyScope::SessionsRead,
+    )
+    .query("after", "Only events with a higher sequence.", json!({ "type": "integer", "minimum": 0 }))
+    .query("order", "Oldest or newest first.", json!({ "enum": ["asc", "desc"], "default": "asc" }))
+    .query("types", "A comma list of event types.", json!({ "type": "string" }))
+    .pages(MAX_LIMIT, DEFAULT_LIMIT);
+    Api::default().get("/v1/sessions/{id}/events", routing::get(list), operation)
+}
+
+async fn list(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     Path(session): Path<String>,
     query: Query,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let limit = query.limit(MAX_LIMIT, DEFAULT_LIMIT)?;
     let order = match query.text("order") {
@@ -50,8 +68,8 @@ pub(super) async fn list(
         Order::Ascending => format!("a{}", last.sequence),
         Order::Descending => format!("d{}", last.sequence),
     });
-    let data: Vec<_> = events.iter().filter_map(Envelope::of).collect();
-    Ok(Json(json!({ "data": data, "nextCursor": next })))
+    let page = Page::new(events.iter().filter_map(Envelope::of).collect(), next);
+    Ok(Json(page).into_response())
 }
 
 fn sequence_of(cursor: &str, order: char) -> Result<u64, Problem> {

@@ -10,25 +10,13 @@ mod send;
 mod sessions;
 mod stream;
 
-use axum::Router;
-use axum::routing::{get, post};
 use jiff::Timestamp;
 
+use crate::openapi::Api;
 use crate::problem::Problem;
-use crate::server::App;
 
-pub(crate) fn router() -> Router<App> {
-    Router::new()
-        .route("/v1/agents", get(agents::list).post(agents::create))
-        .route("/v1/agents/{id}", get(agents::get).patch(agents::change))
-        .route("/v1/agents/{id}/versions", get(agents::versions))
-        .route("/v1/agents/{id}/archive", post(agents::archive))
-        .route("/v1/agents/{id}/sessions", post(sessions::create))
-        .route("/v1/sessions", get(sessions::list))
-        .route("/v1/sessions/{id}", get(sessions::get).patch(sessions::change).delete(sessions::delete))
-        .route("/v1/sessions/{id}/archive", post(sessions::archive))
-        .route("/v1/sessions/{id}/events", get(events::list).post(send::send))
-        .route("/v1/sessions/{id}/events/stream", get(stream::stream))
+pub(crate) fn api() -> Api {
+    agents::api().and(sessions::api()).and(events::api()).and(send::api()).and(stream::api())
 }
 
 /// Reads an id of a path. A text that cannot be an id names nothing.

@@ -1,127 +1,168 @@
 //! Event payloads as Herm clients see them.
 
-use petasos_core::event::{self, Block, CutShort, Payload as Stored, Scope, ToolUse, Verdict};
+use petasos_core::event::{self, Block, CutShort, Payload as Stored, Scope, Verdict};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The most characters of one text block.
 pub(super) const MAX_BLOCK_CHARS: usize = 20_000;
 
-/// A payload on the wire.
-#[derive(Serialize)]
-#[serde(untagged)]
+/// What happened, by type.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "type")]
+#[schemars(rename = "EventPayload")]
 pub(super) enum Payload<'a> {
-    Content {
-        content: Vec<TextBlock<'a>>,
-    },
-    Said {
-        content: Vec<TextBlock<'a>>,
-        delta: bool,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        reset: bool,
-    },
-    Note {
+    #[serde(rename = "user.message")]
+    UserMessage { content: Vec<TextBlock<'a>> },
+    #[serde(rename = "user.steer")]
+    UserSteer { message: &'a str },
+    #[serde(rename = "user.interrupt")]
+    UserInterrupt {
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<&'a str>,
     },
-    Confirmation {
-        tool_use_id: &'a str,
-        result: Verdict,
-        scope: Scope,
-    },
-    CustomToolResult {
-        tool_use_id: &'a str,
-        content: Vec<TextBlock<'a>>,
-        is_error: bool,
-    },
-    ClarifyResult {
-        request_id: &'a str,
-        answer: &'a str,
-    },
-    Answered {
-        request_id: &'a str,
-    },
-    Running {},
-    Idle {
-        stop_reason: StopReason<'a>,
-    },
-    Title {
-        title: &'a str,
-    },
-    ToolUse {
-        id: &'a str,
-        tool: &'a str,
-        input: &'a Map<String, Value>,
-        status: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        preview: Option<&'a str>,
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        requires_action: bool,
-    },
-    ToolResult {
-        tool_use_id: &'a str,
-        tool: &'a str,
-        status: &'static str,
-        content: Vec<TextBlock<'a>>,
-        is_error: bool,
-    },
-    CustomToolUse {
-        id: &'a str,
-        tool: &'a str,
-        input: &'a Map<String, Value>,
-    },
-    ClarifyRequest {
-        request_id: &'a str,
-        question: &'a str,
-        choices: Option<&'a [String]>,
-    },
-    SudoRequest {
-        request_id: &'a str,
-        command: &'a str,
-    },
-    SecretRequest {
-        request_id: &'a str,
-        name: &'a str,
-        prompt: &'a str,
-    },
-    Thread {
-        thread_id: &'a str,
-        content: Vec<TextBlock<'a>>,
-    },
+    #[serde(rename = "user.tool_confirmation")]
+    UserToolConfirmation { tool_use_id: &'a str, result: Verdict, scope: Scope },
+    #[serde(rename = "user.custom_tool_result")]
+    UserCustomToolResult { tool_use_id: &'a str, content: Vec<TextBlock<'a>>, is_error: bool },
+    #[serde(rename = "user.clarify_result")]
+    UserClarifyResult { request_id: &'a str, answer: &'a str },
+    #[serde(rename = "user.sudo_result")]
+    UserSudoResult { request_id: &'a str },
+    #[serde(rename = "user.secret_result")]
+    UserSecretResult { request_id: &'a str },
+    #[serde(rename = "session.status_running")]
+    StatusRunning {},
+    #[serde(rename = "session.status_idle")]
+    StatusIdle { stop_reason: StopReason },
+    #[serde(rename = "session.title_updated")]
+    TitleUpdated { title: &'a str },
+    #[serde(rename = "agent.message")]
+    AgentMessage(Said<'a>),
+    #[serde(rename = "agent.thinking")]
+    AgentThinking(Said<'a>),
+    #[serde(rename = "agent.tool_use")]
+    ToolUse(ToolUse<'a>),
+    #[serde(rename = "agent.tool_result")]
+    ToolResult(ToolResult<'a>),
+    #[serde(rename = "agent.mcp_tool_use")]
+    McpToolUse(ToolUse<'a>),
+    #[serde(rename = "agent.mcp_tool_result")]
+    McpToolResult(ToolResult<'a>),
+    #[serde(rename = "agent.custom_tool_use")]
+    CustomToolUse { id: &'a str, tool: &'a str, input: &'a Map<String, Value> },
+    #[serde(rename = "agent.clarify_request")]
+    ClarifyRequest { request_id: &'a str, question: &'a str, choices: Option<&'a [String]> },
+    #[serde(rename = "agent.sudo_request")]
+    SudoRequest { request_id: &'a str, command: &'a str },
+    #[serde(rename = "agent.secret_request")]
+    SecretRequest { request_id: &'a str, name: &'a str, prompt: &'a str },
+    #[serde(rename = "agent.thread_message_sent")]
+    ThreadMessageSent { thread_id: &'a str, content: Vec<TextBlock<'a>> },
+    #[serde(rename = "agent.thread_message_received")]
+    ThreadMessageReceived { thread_id: &'a str, content: Vec<TextBlock<'a>> },
 }
 
-/// A piece of text.
-#[derive(Serialize)]
+/// Something that the agent said or thought, whole or in part.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Said<'a> {
+    content: Vec<TextBlock<'a>>,
+    /// Whether this is a piece of a message under way. Pieces are never stored.
+    delta: bool,
+    /// Whether what this message showed so far has to be dropped first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reset: bool,
+}
+
+impl<'a> Said<'a> {
+    /// A whole message.
+    fn whole(text: &'a str) -> Self {
+        Said { content: text_blocks(text), delta: false, reset: false }
+    }
+
+    /// A piece of one.
+    pub(super) fn piece(text: &'a str, reset: bool) -> Self {
+        Said { content: text_blocks(text), delta: true, reset }
+    }
+}
+
+/// A call of a built-in or MCP tool.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ToolUse<'a> {
+    id: &'a str,
+    tool: &'a str,
+    input: &'a Map<String, Value>,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    requires_action: bool,
+}
+
+impl<'a> From<&'a event::ToolUse> for ToolUse<'a> {
+    fn from(call: &'a event::ToolUse) -> Self {
+        ToolUse {
+            id: call.id.as_str(),
+            tool: &call.tool,
+            input: &call.input,
+            status: "running",
+            preview: call.preview.as_deref(),
+            requires_action: call.requires_action,
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ToolResult<'a> {
+    tool_use_id: &'a str,
+    tool: &'a str,
+    status: &'static str,
+    content: Vec<TextBlock<'a>>,
+    is_error: bool,
+}
+
+impl<'a> From<&'a event::ToolResult> for ToolResult<'a> {
+    fn from(result: &'a event::ToolResult) -> Self {
+        ToolResult {
+            tool_use_id: result.tool_use_id.as_str(),
+            tool: &result.tool,
+            status: if result.is_error { "failed" } else { "completed" },
+            content: blocks(&result.content),
+            is_error: result.is_error,
+        }
+    }
+}
+
+/// A piece of text, of at most 20,000 characters.
+#[derive(Serialize, JsonSchema)]
 pub(super) struct TextBlock<'a> {
     r#type: &'static str,
     text: &'a str,
 }
 
 /// Why a session is idle.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum StopReason<'a> {
+pub(super) enum StopReason {
+    /// The turn is over.
     EndTurn {
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<CutShort>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         interrupted: bool,
     },
-    Error {
-        message: &'a str,
-        code: &'a str,
-    },
-    RequiresAction {
-        event_ids: &'a [String],
-    },
+    /// The turn failed.
+    Error { message: String, code: String },
+    /// The turn waits for these actions.
+    RequiresAction { event_ids: Vec<String> },
 }
 
-impl<'a> From<&'a event::StopReason> for StopReason<'a> {
-    fn from(reason: &'a event::StopReason) -> Self {
+impl From<event::StopReason> for StopReason {
+    fn from(reason: event::StopReason) -> Self {
         match reason {
-            event::StopReason::EndTurn { reason, interrupted } => {
-                StopReason::EndTurn { reason: *reason, interrupted: *interrupted }
-            }
+            event::StopReason::EndTurn { reason, interrupted } => StopReason::EndTurn { reason, interrupted },
             event::StopReason::Error { code, message } => StopReason::Error { message, code },
             event::StopReason::RequiresAction { event_ids } => StopReason::RequiresAction { event_ids },
         }
@@ -131,37 +172,36 @@ impl<'a> From<&'a event::StopReason> for StopReason<'a> {
 /// A stored payload as clients see it; none for internal ones.
 pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
     Some(match payload {
-        Stored::UserMessage(message) => Payload::Content { content: blocks(&message.content) },
-        Stored::UserSteer(steer) => Payload::Note { message: Some(&steer.message) },
-        Stored::UserInterrupt(interrupt) => Payload::Note { message: interrupt.message.as_deref() },
-        Stored::UserToolConfirmation(confirmation) => Payload::Confirmation {
+        Stored::UserMessage(message) => Payload::UserMessage { content: blocks(&message.content) },
+        Stored::UserSteer(steer) => Payload::UserSteer { message: &steer.message },
+        Stored::UserInterrupt(interrupt) => Payload::UserInterrupt { message: interrupt.message.as_deref() },
+        Stored::UserToolConfirmation(confirmation) => Payload::UserToolConfirmation {
             tool_use_id: confirmation.tool_use_id.as_str(),
             result: confirmation.result,
             scope: confirmation.scope,
         },
-        Stored::UserCustomToolResult(result) => Payload::CustomToolResult {
+        Stored::UserCustomToolResult(result) => Payload::UserCustomToolResult {
             tool_use_id: result.tool_use_id.as_str(),
             content: blocks(&result.content),
             is_error: result.is_error,
         },
         Stored::UserClarifyResult(result) => {
-            Payload::ClarifyResult { request_id: result.request_id.as_str(), answer: &result.answer }
+            Payload::UserClarifyResult { request_id: result.request_id.as_str(), answer: &result.answer }
         }
-        Stored::UserSudoResult(answered) | Stored::UserSecretResult(answered) => {
-            Payload::Answered { request_id: answered.request_id.as_str() }
+        Stored::UserSudoResult(answered) => {
+            Payload::UserSudoResult { request_id: answered.request_id.as_str() }
         }
-        Stored::StatusRunning {} => Payload::Running {},
-        Stored::StatusIdle(idle) => Payload::Idle { stop_reason: StopReason::from(&idle.stop_reason) },
-        Stored::AgentMessage(message) => said(&message.text),
-        Stored::AgentThinking(thinking) => said(&thinking.text),
-        Stored::ToolUse(call) | Stored::McpToolUse(call) => tool_use(call),
-        Stored::ToolResult(result) | Stored::McpToolResult(result) => Payload::ToolResult {
-            tool_use_id: result.tool_use_id.as_str(),
-            tool: &result.tool,
-            status: if result.is_error { "failed" } else { "completed" },
-            content: blocks(&result.content),
-            is_error: result.is_error,
-        },
+        Stored::UserSecretResult(answered) => {
+            Payload::UserSecretResult { request_id: answered.request_id.as_str() }
+        }
+        Stored::StatusRunning {} => Payload::StatusRunning {},
+        Stored::StatusIdle(idle) => Payload::StatusIdle { stop_reason: idle.stop_reason.clone().into() },
+        Stored::AgentMessage(message) => Payload::AgentMessage(Said::whole(&message.text)),
+        Stored::AgentThinking(thinking) => Payload::AgentThinking(Said::whole(&thinking.text)),
+        Stored::ToolUse(call) => Payload::ToolUse(call.into()),
+        Stored::McpToolUse(call) => Payload::McpToolUse(call.into()),
+        Stored::ToolResult(result) => Payload::ToolResult(result.into()),
+        Stored::McpToolResult(result) => Payload::McpToolResult(result.into()),
         Stored::CustomToolUse(call) => {
             Payload::CustomToolUse { id: call.id.as_str(), tool: &call.tool, input: &call.input }
         }
@@ -178,9 +218,14 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
             name: &request.name,
             prompt: &request.prompt,
         },
-        Stored::ThreadMessageSent(message) | Stored::ThreadMessageReceived(message) => {
-            Payload::Thread { thread_id: message.thread_id.as_str(), content: blocks(&message.content) }
-        }
+        Stored::ThreadMessageSent(message) => Payload::ThreadMessageSent {
+            thread_id: message.thread_id.as_str(),
+            content: blocks(&message.content),
+        },
+        Stored::ThreadMessageReceived(message) => Payload::ThreadMessageReceived {
+            thread_id: message.thread_id.as_str(),
+            content: blocks(&message.content),
+        },
         Stored::ModelStarted(_)
         | Stored::ModelFinished(_)
         | Stored::ToolStarted(_)
@@ -191,27 +236,12 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
     })
 }
 
-fn said(text: &str) -> Payload<'_> {
-    Payload::Said { content: text_blocks(text), delta: false, reset: false }
-}
-
-fn tool_use(call: &ToolUse) -> Payload<'_> {
-    Payload::ToolUse {
-        id: call.id.as_str(),
-        tool: &call.tool,
-        input: &call.input,
-        status: "running",
-        preview: call.preview.as_deref(),
-        requires_action: call.requires_action,
-    }
-}
-
 fn blocks(content: &[Block]) -> Vec<TextBlock<'_>> {
     content.iter().flat_map(|block| text_blocks(block.as_text())).collect()
 }
 
 /// Cuts a text into blocks that clients accept. An empty text is one empty block.
-pub(super) fn text_blocks(mut text: &str) -> Vec<TextBlock<'_>> {
+fn text_blocks(mut text: &str) -> Vec<TextBlock<'_>> {
     let mut blocks = Vec::with_capacity(1);
     // A text cannot have more characters than bytes, so most need no counting.
     while text.len() > MAX_BLOCK_CHARS

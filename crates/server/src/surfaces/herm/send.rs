@@ -2,20 +2,26 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing;
 use petasos_core::event::{
     Block, ClarifyResult, CustomToolResult, RequestAnswered, Scope, ToolConfirmation, UserInterrupt,
     UserMessage, UserSteer, Verdict,
 };
 use petasos_core::ids::SessionId;
+use petasos_core::key::KeyScope;
 use petasos_core::step::UserEvent;
 use petasos_engine::Engine;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::envelope::Envelope;
 use super::id;
 use super::payload::MAX_BLOCK_CHARS;
 use crate::auth::WritesSessions;
 use crate::body::Body;
+use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 
 const MAX_BLOCKS: usize = 100;
@@ -25,18 +31,75 @@ const MAX_ANSWER_CHARS: usize = 20_000;
 const TYPES: &str = "user.message, user.steer, user.interrupt, user.tool_confirmation, user.custom_tool_result, \
                      user.clarify_result, user.sudo_result, user.secret_result";
 
-pub(super) async fn send(
+pub(super) fn api() -> Api {
+    let summary = "Sends events to a session: all are taken, or none.";
+    let operation =
+        Operation::new::<Accepted<'_>>("sendEvents", summary, KeyScope::SessionsWrite).takes::<SendEvents>();
+    Api::default().post("/v1/sessions/{id}/events", routing::post(send), operation)
+}
+
+/// The events that were taken.
+#[derive(Serialize, JsonSchema)]
+struct Accepted<'a> {
+    data: Vec<Envelope<'a>>,
+}
+
+/// A list of events under `events`, a bare list, or one event.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "it describes a body that is read field by field")]
+enum SendEvents {
+    Wrapped { events: Vec<SentEvent> },
+    List(Vec<SentEvent>),
+    One(SentEvent),
+}
+
+/// An event that can be sent.
+#[derive(JsonSchema)]
+#[schemars(tag = "type")]
+#[expect(dead_code, reason = "it describes a body that is read field by field")]
+enum SentEvent {
+    #[schemars(rename = "user.message")]
+    Message { content: Vec<SentBlock> },
+    #[schemars(rename = "user.steer")]
+    Steer { message: String },
+    #[schemars(rename = "user.interrupt")]
+    Interrupt { message: Option<String> },
+    #[schemars(rename = "user.tool_confirmation")]
+    ToolConfirmation { tool_use_id: String, result: Verdict, scope: Option<Scope>, reason: Option<String> },
+    #[schemars(rename = "user.custom_tool_result")]
+    CustomToolResult { tool_use_id: String, content: Vec<SentBlock>, is_error: Option<bool> },
+    #[schemars(rename = "user.clarify_result")]
+    ClarifyResult { request_id: String, answer: String },
+    #[schemars(rename = "user.sudo_result")]
+    SudoResult { request_id: String, password: String },
+    #[schemars(rename = "user.secret_result")]
+    SecretResult { request_id: String, value: String },
+}
+
+/// A piece of text.
+#[derive(JsonSchema)]
+#[schemars(tag = "type", rename_all = "snake_case")]
+#[expect(dead_code, reason = "it describes a body that is read field by field")]
+enum SentBlock {
+    Text {
+        #[schemars(length(max = 20_000))]
+        text: String,
+    },
+}
+
+async fn send(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
     Body(body): Body<Value>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     // A session that is not there is the first thing to say about it.
     engine.session(&tenant, &session_id).await?;
     let events = engine.send(&tenant, &session_id, read(body)?).await?;
-    let data: Vec<_> = events.iter().filter_map(Envelope::of).collect();
-    Ok(Json(json!({ "data": data })))
+    let data = events.iter().filter_map(Envelope::of).collect();
+    Ok(Json(Accepted { data }).into_response())
 }
 
 /// Reads a request: `{"events": […]}`, a list, or one event.

@@ -3,13 +3,15 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::routing;
 use petasos_core::event::{Payload, joined_text};
-use petasos_core::ids::{AgentId, SessionId};
-use petasos_core::model::Usage;
+use petasos_core::ids::{AgentId, SessionId, TenantId};
+use petasos_core::key::KeyScope;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView, Status};
 use petasos_core::state::{ActionKind, PendingAction};
 use petasos_engine::{Engine, NewSession, SessionChange};
 use petasos_store::{EventQuery, Order, SessionFilter};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -17,76 +19,219 @@ use super::payload::StopReason;
 use super::{id, milliseconds, seconds};
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
+use crate::openapi::{Api, Operation};
+use crate::page::Page;
 use crate::problem::Problem;
 use crate::query::Query;
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_USER_ID_CHARS: usize = 256;
+const MESSAGES_AT_ONCE: usize = 1000;
+
+pub(super) fn api() -> Api {
+    let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
+    let text = || json!({ "type": "string" });
+    Api::default()
+        .post(
+            "/v1/agents/{id}/sessions",
+            routing::post(create),
+            Operation::new::<Session>("createSession", "Creates a session with an agent.", write)
+                .takes::<CreateSession>()
+                .creates(),
+        )
+        .get(
+            "/v1/sessions",
+            routing::get(list),
+            Operation::new::<Page<Session>>("listSessions", "Sessions, newest first.", read)
+                .query("agentId", "Only those of this agent.", text())
+                .query("userId", "Only those of this user.", text())
+                .query(
+                    "status",
+                    "Only those with this status.",
+                    json!({ "enum": ["idle", "running", "archived"] }),
+                )
+                .query("metadata[key]", "Only those whose metadata has this value for `key`.", text())
+                .query("includeArchived", "Archived ones too.", json!({ "type": "boolean" }))
+                .pages(100, 20),
+        )
+        .get(
+            "/v1/sessions/{id}",
+            routing::get(get),
+            Operation::new::<SessionDetail>(
+                "getSession",
+                "A session with its messages and pending actions.",
+                read,
+            ),
+        )
+        .patch(
+            "/v1/sessions/{id}",
+            routing::patch(change),
+            Operation::new::<Session>("changeSession", "Changes the title or metadata.", write)
+                .takes::<SessionPatch>(),
+        )
+        .post(
+            "/v1/sessions/{id}/archive",
+            routing::post(archive),
+            Operation::new::<Session>("archiveSession", "Takes a session off the list.", write),
+        )
+        .delete(
+            "/v1/sessions/{id}",
+            routing::delete(delete),
+            Operation::new::<Deleted>("deleteSession", "Removes a session and its log for good.", write),
+        )
+}
 
 /// A session as it is shown.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Session<'a> {
-    id: &'a SessionId,
-    agent_id: &'a AgentId,
+struct Session {
+    id: SessionId,
+    agent_id: AgentId,
     agent_version: u32,
-    user_id: Option<&'a str>,
-    title: Option<&'a str>,
+    user_id: Option<String>,
+    title: Option<String>,
+    /// A session that waits for an answer is idle.
     status: Status,
-    metadata: &'a Map<String, Value>,
-    stop_reason: Option<StopReason<'a>>,
-    usage: Value,
+    metadata: Map<String, Value>,
+    /// That of the last idle event.
+    stop_reason: Option<StopReason>,
+    usage: Usage,
     created_at: String,
     updated_at: String,
     archived_at: Option<String>,
 }
 
-fn show<'a>(header: &'a SessionHeader, view: &'a SessionView) -> Session<'a> {
-    Session {
-        id: &header.id,
-        agent_id: &header.agent_id,
-        agent_version: header.agent_version,
-        user_id: header.user_id.as_deref(),
-        title: view.title.as_deref(),
-        status: view.status,
-        metadata: &view.metadata,
-        stop_reason: view.stop_reason.as_ref().map(StopReason::from),
-        usage: show_usage(&view.usage, view.model_calls),
-        created_at: seconds(header.created_at),
-        updated_at: seconds(view.updated_at),
-        archived_at: view.archived_at.map(seconds),
+impl Session {
+    fn new(header: SessionHeader, view: SessionView) -> Self {
+        Session {
+            id: header.id,
+            agent_id: header.agent_id,
+            agent_version: header.agent_version,
+            user_id: header.user_id,
+            title: view.title,
+            status: view.status,
+            metadata: view.metadata,
+            stop_reason: view.stop_reason.map(StopReason::from),
+            usage: Usage {
+                input_tokens: view.usage.input_tokens,
+                output_tokens: view.usage.output_tokens,
+                cached_input_tokens: view.usage.cached_input_tokens,
+                model_calls: view.model_calls,
+            },
+            created_at: seconds(header.created_at),
+            updated_at: seconds(view.updated_at),
+            archived_at: view.archived_at.map(seconds),
+        }
     }
 }
 
-fn show_record(record: &SessionRecord) -> Json<Value> {
-    Json(json!(show(&record.header, &record.view)))
+impl From<SessionRecord> for Session {
+    fn from(record: SessionRecord) -> Self {
+        Session::new(record.header, record.view)
+    }
 }
 
-fn show_usage(usage: &Usage, model_calls: u64) -> Value {
-    json!({
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "cachedInputTokens": usage.cached_input_tokens,
-        "modelCalls": model_calls,
-    })
-}
-
-#[derive(Deserialize)]
+/// What all model calls of a session cost.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CreateSession {
+struct Usage {
+    input_tokens: u64,
+    output_tokens: u64,
+    cached_input_tokens: u64,
+    model_calls: u64,
+}
+
+/// A session with its messages and what it waits for.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SessionDetail {
+    #[serde(flatten)]
+    session: Session,
+    pending_actions: Vec<Action>,
+    messages: Vec<Message>,
+}
+
+/// What a paused turn waits for.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Action {
+    id: String,
+    r#type: ActionType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    question: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Value>,
+    created_at: String,
+}
+
+/// The kinds of answers that a turn can wait for.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ActionType {
+    ToolConfirmation,
+    CustomTool,
+    Clarify,
+    Sudo,
+    Secret,
+}
+
+/// What was said, by whom.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Message {
+    role: Role,
+    content: String,
+    created_at: String,
+}
+
+/// Who said something.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Role {
+    User,
+    Agent,
+}
+
+/// What a session is created with.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct CreateSession {
+    /// With the agent's id, the scope of memory.
     user_id: Option<String>,
     title: Option<String>,
-    #[serde(default)]
     metadata: Option<Map<String, Value>>,
+    /// The agent's version; the newest unless given.
     agent_version: Option<u32>,
 }
 
-pub(super) async fn create(
+/// What can be changed about a session.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it describes a body that is read field by field")]
+struct SessionPatch {
+    title: Option<String>,
+    /// Merged by key; `null` removes one.
+    metadata: Option<Map<String, Value>>,
+}
+
+/// That a session is gone.
+#[derive(Serialize, JsonSchema)]
+struct Deleted {
+    id: SessionId,
+    deleted: bool,
+}
+
+async fn create(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(agent): Path<String>,
     Body(body): Body<CreateSession>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<Session>), Problem> {
     check_length("title", body.title.as_deref(), MAX_TITLE_CHARS)?;
     check_length("userId", body.user_id.as_deref(), MAX_USER_ID_CHARS)?;
     let new = NewSession {
@@ -97,7 +242,7 @@ pub(super) async fn create(
         platform: "api".to_owned(),
     };
     let record = engine.create_session(&tenant, &id("agent", &agent)?, new).await?;
-    Ok((StatusCode::CREATED, show_record(&record)))
+    Ok((StatusCode::CREATED, Json(record.into())))
 }
 
 fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<(), Problem> {
@@ -110,11 +255,11 @@ fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<(), Prob
     }
 }
 
-pub(super) async fn list(
+async fn list(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     query: Query,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Page<Session>>, Problem> {
     let (status, only_archived) = match query.text("status") {
         None => (None, false),
         Some("idle") => (Some(Status::Idle), false),
@@ -133,84 +278,83 @@ pub(super) async fn list(
         only_archived,
     };
     let page = engine.sessions(&tenant, filter, query.page()?).await?;
-    let data: Vec<_> = page.items.iter().map(|record| show(&record.header, &record.view)).collect();
-    Ok(Json(json!({ "data": data, "nextCursor": page.next.map(|cursor| cursor.0) })))
+    Ok(Json(Page::of(page, Session::from)))
 }
 
-pub(super) async fn get(
+async fn get(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     Path(session): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<SessionDetail>, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let detail = engine.session_detail(&tenant, &session_id).await?;
-    let mut shown = json!(show(&detail.header, &detail.state.view));
-    shown["pendingActions"] = detail.state.pending().map(|action| show_action(&action)).collect();
+    let pending_actions = detail.state.pending().map(|action| show_action(&action)).collect();
+    let messages = messages(&engine, &tenant, &session_id).await?;
+    let session = Session::new(detail.header, detail.state.view);
+    Ok(Json(SessionDetail { session, pending_actions, messages }))
+}
+
+async fn messages(
+    engine: &Engine,
+    tenant: &TenantId,
+    session_id: &SessionId,
+) -> Result<Vec<Message>, Problem> {
     let mut messages = Vec::new();
     let mut after = 0;
     loop {
         let types = vec!["user.message".to_owned(), "agent.message".to_owned()];
-        let query =
-            EventQuery { after: Some(after), before: None, types, order: Order::Ascending, limit: 1000 };
-        let events = engine.events(&tenant, &session_id, query).await?;
-        let Some(last) = events.last() else { break };
-        after = last.sequence;
+        let (order, limit) = (Order::Ascending, MESSAGES_AT_ONCE);
+        let query = EventQuery { after: Some(after), before: None, types, order, limit };
+        let events = engine.events(tenant, session_id, query).await?;
         for event in &events {
+            after = event.sequence;
             let (role, content) = match &event.payload {
-                Payload::UserMessage(message) => ("user", joined_text(&message.content)),
-                Payload::AgentMessage(message) => ("agent", message.text.clone()),
+                Payload::UserMessage(message) => (Role::User, joined_text(&message.content)),
+                Payload::AgentMessage(message) => (Role::Agent, message.text.clone()),
                 _ => continue,
             };
-            let created_at = milliseconds(event.created_at);
-            messages.push(json!({ "role": role, "content": content, "createdAt": created_at }));
+            messages.push(Message { role, content, created_at: milliseconds(event.created_at) });
         }
-        if events.len() < 1000 {
-            break;
+        if events.len() < MESSAGES_AT_ONCE {
+            return Ok(messages);
         }
     }
-    shown["messages"] = messages.into();
-    Ok(Json(shown))
 }
 
-fn show_action(action: &PendingAction<'_>) -> Value {
-    let input = &action.call.input;
-    let mut shown = json!({ "id": action.id, "createdAt": milliseconds(action.call.created_at) });
+fn show_action(action: &PendingAction<'_>) -> Action {
+    let call = action.call;
+    let field = |name: &str| Some(call.input.get(name).cloned().unwrap_or_default());
+    let shown = |r#type| Action {
+        id: action.id.to_owned(),
+        r#type,
+        tool: None,
+        input: None,
+        question: None,
+        choices: None,
+        name: None,
+        created_at: milliseconds(call.created_at),
+    };
+    let of_tool =
+        |r#type| Action { tool: Some(call.tool.clone()), input: Some(call.input.clone()), ..shown(r#type) };
     match action.kind {
-        ActionKind::ToolConfirmation => {
-            shown["type"] = "tool_confirmation".into();
-            shown["tool"] = action.call.tool.as_str().into();
-            shown["input"] = input.clone().into();
-        }
-        ActionKind::CustomTool => {
-            shown["type"] = "custom_tool".into();
-            shown["tool"] = action.call.tool.as_str().into();
-            shown["input"] = input.clone().into();
-        }
+        ActionKind::ToolConfirmation => of_tool(ActionType::ToolConfirmation),
+        ActionKind::CustomTool => of_tool(ActionType::CustomTool),
+        ActionKind::Sudo => of_tool(ActionType::Sudo),
         ActionKind::Clarify => {
-            shown["type"] = "clarify".into();
-            shown["question"] = input.get("question").cloned().unwrap_or_default();
-            shown["choices"] = input.get("choices").cloned().unwrap_or_default();
-        }
-        ActionKind::Sudo => {
-            shown["type"] = "sudo".into();
-            shown["tool"] = action.call.tool.as_str().into();
-            shown["input"] = input.clone().into();
+            Action { question: field("question"), choices: field("choices"), ..shown(ActionType::Clarify) }
         }
         ActionKind::Secret => {
-            shown["type"] = "secret".into();
-            shown["name"] = input.get("name").cloned().unwrap_or_default();
-            shown["question"] = input.get("prompt").cloned().unwrap_or_default();
+            Action { name: field("name"), question: field("prompt"), ..shown(ActionType::Secret) }
         }
     }
-    shown
 }
 
-pub(super) async fn change(
+async fn change(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
     Body(body): Body<Map<String, Value>>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Session>, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let mut change = SessionChange::default();
     for (name, value) in body {
@@ -228,23 +372,23 @@ pub(super) async fn change(
             }
         }
     }
-    Ok(show_record(&engine.change_session(&tenant, &session_id, change).await?))
+    Ok(Json(engine.change_session(&tenant, &session_id, change).await?.into()))
 }
 
-pub(super) async fn archive(
+async fn archive(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    Ok(show_record(&engine.archive_session(&tenant, &id("session", &session)?).await?))
+) -> Result<Json<Session>, Problem> {
+    Ok(Json(engine.archive_session(&tenant, &id("session", &session)?).await?.into()))
 }
 
-pub(super) async fn delete(
+async fn delete(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Deleted>, Problem> {
     let session_id: SessionId = id("session", &session)?;
     engine.delete_session(&tenant, &session_id).await?;
-    Ok(Json(json!({ "id": session_id, "deleted": true })))
+    Ok(Json(Deleted { id: session_id, deleted: true }))
 }

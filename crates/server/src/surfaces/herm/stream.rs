@@ -6,20 +6,33 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use axum::routing;
 use futures_util::stream;
 use jiff::Timestamp;
 use petasos_core::ids::{EventId, SessionId};
+use petasos_core::key::KeyScope;
 use petasos_engine::{Engine, Item, Reader, Start};
 use tokio_util::sync::CancellationToken;
 
 use super::envelope::Envelope;
 use super::id;
 use crate::auth::ReadsSessions;
+use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
 
-pub(super) async fn stream(
+pub(super) fn api() -> Api {
+    let summary = "The events of a session as they happen, as server-sent events.";
+    let after = serde_json::json!({ "type": "integer", "minimum": 0 });
+    let operation = Operation::new::<Envelope<'_>>("streamEvents", summary, KeyScope::SessionsRead)
+        .streams()
+        .query("after", "Start after this sequence; 0 replays everything.", after)
+        .header("Last-Event-ID", "Start after this sequence or event id; wins over `after`.");
+    Api::default().get("/v1/sessions/{id}/events/stream", routing::get(stream), operation)
+}
+
+async fn stream(
     State(app): State<App>,
     ReadsSessions(tenant): ReadsSessions,
     Path(session): Path<String>,

@@ -1,0 +1,203 @@
+//! `/openapi.json`: what the server can do, generated from the routes and types that do it.
+//!
+//! A route is added together with its description, so neither can exist without the other.
+
+use axum::Router;
+use axum::routing::MethodRouter;
+use petasos_core::key::KeyScope;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+use crate::problem::ProblemBody;
+use crate::server::App;
+
+/// Routes with their descriptions.
+#[derive(Default)]
+pub(crate) struct Api {
+    router: Router<App>,
+    operations: Vec<Operation>,
+}
+
+/// The description of one route.
+pub(crate) struct Operation {
+    id: &'static str,
+    summary: &'static str,
+    method: &'static str,
+    path: &'static str,
+    security: Value,
+    parameters: Vec<Value>,
+    body: Option<SchemaOf>,
+    success: u16,
+    answer: SchemaOf,
+    content_type: &'static str,
+}
+
+type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+impl Operation {
+    /// A route that answers with `T`.
+    pub(crate) fn new<T: JsonSchema>(id: &'static str, summary: &'static str, scope: KeyScope) -> Self {
+        Operation {
+            id,
+            summary,
+            method: "get",
+            path: "",
+            security: json!([{ "key": [scope.as_str()] }]),
+            parameters: Vec::new(),
+            body: None,
+            success: 200,
+            answer: |generator| generator.subschema_for::<T>(),
+            content_type: "application/json",
+        }
+    }
+
+    /// The route needs no key.
+    pub(crate) fn open(mut self) -> Self {
+        self.security = json!([]);
+        self
+    }
+
+    /// The route needs a key, whatever its scopes.
+    pub(crate) fn any_key(mut self) -> Self {
+        self.security = json!([{ "key": [] }]);
+        self
+    }
+
+    /// The route takes a body.
+    pub(crate) fn takes<T: JsonSchema>(mut self) -> Self {
+        self.body = Some(|generator| generator.subschema_for::<T>());
+        self
+    }
+
+    /// The route answers with 201.
+    pub(crate) fn creates(mut self) -> Self {
+        self.success = 201;
+        self
+    }
+
+    /// The route answers with server-sent events, whose data is what it answers with.
+    pub(crate) fn streams(mut self) -> Self {
+        self.content_type = "text/event-stream";
+        self
+    }
+
+    /// The route takes a parameter in the query.
+    #[expect(clippy::needless_pass_by_value, reason = "it reads better where it is called")]
+    pub(crate) fn query(mut self, name: &str, about: &str, schema: Value) -> Self {
+        self.parameters.push(json!({ "name": name, "in": "query", "description": about, "schema": schema }));
+        self
+    }
+
+    /// The route takes a header.
+    pub(crate) fn header(mut self, name: &str, about: &str) -> Self {
+        let schema = json!({ "type": "string" });
+        self.parameters.push(json!({ "name": name, "in": "header", "description": about, "schema": schema }));
+        self
+    }
+
+    /// The route takes `limit` and `cursor`.
+    pub(crate) fn pages(self, most: usize, default: usize) -> Self {
+        let limit = json!({ "type": "integer", "minimum": 1, "maximum": most, "default": default });
+        self.query("limit", "The most entries of the page.", limit).query(
+            "cursor",
+            "`nextCursor` of the page before.",
+            json!({ "type": "string" }),
+        )
+    }
+
+    fn describe(&self, generator: &mut SchemaGenerator) -> Value {
+        let names = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        let path_parameters = names.map(
+            |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
+        );
+        let parameters: Vec<Value> = path_parameters.chain(self.parameters.iter().cloned()).collect();
+        let content = |schema: Schema, kind: &str| json!({ kind: { "schema": schema } });
+        let answer = content((self.answer)(generator), self.content_type);
+        let problem = content(generator.subschema_for::<ProblemBody>(), "application/json");
+        let mut description = json!({
+            "operationId": self.id,
+            "summary": self.summary,
+            "parameters": parameters,
+            "responses": {
+                self.success.to_string(): { "description": "It is done.", "content": answer },
+                "default": { "description": "It is not, and why.", "content": problem },
+            },
+        });
+        if let Some(body) = self.body {
+            description["requestBody"] = json!({ "content": content(body(generator), "application/json") });
+        }
+        description["security"] = self.security.clone();
+        description
+    }
+}
+
+impl Api {
+    pub(crate) fn get(self, path: &'static str, handler: MethodRouter<App>, operation: Operation) -> Self {
+        self.add("get", path, handler, operation)
+    }
+
+    pub(crate) fn post(self, path: &'static str, handler: MethodRouter<App>, operation: Operation) -> Self {
+        self.add("post", path, handler, operation)
+    }
+
+    pub(crate) fn patch(self, path: &'static str, handler: MethodRouter<App>, operation: Operation) -> Self {
+        self.add("patch", path, handler, operation)
+    }
+
+    pub(crate) fn delete(self, path: &'static str, handler: MethodRouter<App>, operation: Operation) -> Self {
+        self.add("delete", path, handler, operation)
+    }
+
+    fn add(
+        mut self,
+        method: &'static str,
+        path: &'static str,
+        handler: MethodRouter<App>,
+        operation: Operation,
+    ) -> Self {
+        self.router = self.router.route(path, handler);
+        self.operations.push(Operation { method, path, ..operation });
+        self
+    }
+
+    /// All routes of both.
+    pub(crate) fn and(mut self, other: Api) -> Self {
+        self.router = self.router.merge(other.router);
+        self.operations.extend(other.operations);
+        self
+    }
+
+    /// The routes, and their descriptions.
+    pub(crate) fn into_parts(self) -> (Router<App>, Vec<Operation>) {
+        (self.router, self.operations)
+    }
+}
+
+/// The OpenAPI document of these operations.
+pub(crate) fn document(operations: &[Operation]) -> Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        path[operation.method] = operation.describe(&mut generator);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Petasos",
+            "description": "Runs AI agents as durable sessions.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+        },
+    })
+}
