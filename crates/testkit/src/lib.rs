@@ -1,17 +1,22 @@
-//! For tests only: a scripted model server, a real server on port 0, a client, and tools that tests can watch.
+//! For tests only: a scripted model server, tools that tests can watch, and, with the feature `server`, the real
+//! server on port 0 and a client for it.
 //!
 //! Nothing here may be used by the product. What waits, waits for the thing itself and gives up loudly.
 
+#[cfg(feature = "server")]
 pub mod client;
 pub mod model_server;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod tools;
 
 use std::future::Future;
 use std::time::Duration;
 
+#[cfg(feature = "server")]
 pub use client::{Answer, Client, EventStream, Frame};
 pub use model_server::{Gate, ModelServer, Reply};
+#[cfg(feature = "server")]
 pub use server::{Setup, TestServer};
 
 /// How long a test waits for something that must happen, on a machine that has other things to do.

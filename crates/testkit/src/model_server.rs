@@ -20,6 +20,7 @@
 mod encode;
 mod gate;
 mod playback;
+mod providers;
 mod reply;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +39,7 @@ use tokio::task::AbortHandle;
 use self::encode::Format;
 pub use self::gate::Gate;
 use self::playback::Playback;
+pub use self::providers::quick_retries;
 pub use self::reply::Reply;
 
 const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;

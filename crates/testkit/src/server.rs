@@ -6,14 +6,13 @@
     reason = "a test that cannot go on has failed"
 )]
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use petasos_core::limits::Limits;
 use petasos_engine::{Engine, Hooks, NoHooks, Options};
-use petasos_models::{Models, ProviderConfig, ProviderKind, Settings};
+use petasos_models::Settings;
 use petasos_server::Server;
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_tools::{Tool, Toolbox};
@@ -24,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::model_server::ModelServer;
+use crate::model_server::{ModelServer, quick_retries};
 use crate::within;
 
 const ADMIN_KEY: &str = "pk_admin_key_of_tests";
@@ -52,15 +51,11 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        let mut models = Settings::default();
-        // Failed calls are tried again, and a test need not wait for it.
-        models.retry.base_delay = Duration::from_millis(1);
-        models.retry.max_delay = Duration::from_millis(5);
         Setup {
             limits: Limits::default(),
             tools: Toolbox::builtin(),
             hooks: Arc::new(NoHooks),
-            models,
+            models: quick_retries(),
             max_body_bytes: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
             max_store_bytes: None,
@@ -113,7 +108,7 @@ impl TestServer {
         let store = SqliteStore::open(options).unwrap();
         let engine = Engine::new(Options {
             store: Arc::new(store.clone()),
-            models: models(&setup, &model),
+            models: model.models(setup.models.clone()),
             tools: setup.tools.clone(),
             hooks: Arc::clone(&setup.hooks),
             limits: setup.limits,
@@ -199,20 +194,4 @@ impl TestServer {
         let TestServer { setup, home, model, .. } = self;
         Self::launch(setup, home, model).await
     }
-}
-
-fn models(setup: &Setup, model: &ModelServer) -> Models {
-    let provider = |kind: ProviderKind, base_url: String| {
-        let mut config = ProviderConfig::new(kind, Some(SecretString::from("sk-test")));
-        config.base_url = base_url;
-        config
-    };
-    let providers = BTreeMap::from([
-        ("openai".to_owned(), provider(ProviderKind::Openai, model.openai_base_url())),
-        ("responses".to_owned(), provider(ProviderKind::OpenaiResponses, model.openai_base_url())),
-        ("anthropic".to_owned(), provider(ProviderKind::Anthropic, model.anthropic_base_url())),
-        ("nobody".to_owned(), provider(ProviderKind::Openai, "http://127.0.0.1:9/v1".to_owned())),
-    ]);
-    let client = petasos_net::Client::new(&petasos_net::Options::default()).unwrap();
-    Models::new(providers, setup.models.clone(), client)
 }
