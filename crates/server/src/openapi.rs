@@ -106,15 +106,15 @@ impl Operation {
         )
     }
 
-    fn describe(&self, generator: &mut SchemaGenerator) -> Value {
+    fn describe(&self, Schemas { answers, bodies }: &mut Schemas) -> Value {
         let names = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let path_parameters = names.map(
             |name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }),
         );
         let parameters: Vec<Value> = path_parameters.chain(self.parameters.iter().cloned()).collect();
         let content = |schema: Schema, kind: &str| json!({ kind: { "schema": schema } });
-        let answer = content((self.answer)(generator), self.content_type);
-        let problem = content(generator.subschema_for::<ProblemBody>(), "application/json");
+        let answer = content((self.answer)(answers), self.content_type);
+        let problem = content(answers.subschema_for::<ProblemBody>(), "application/json");
         let mut description = json!({
             "operationId": self.id,
             "summary": self.summary,
@@ -125,7 +125,7 @@ impl Operation {
             },
         });
         if let Some(body) = self.body {
-            description["requestBody"] = json!({ "content": content(body(generator), "application/json") });
+            description["requestBody"] = json!({ "content": content(body(bodies), "application/json") });
         }
         description["security"] = self.security.clone();
         description
@@ -174,17 +174,37 @@ impl Api {
     }
 }
 
+/// The schemas that were used: a field with a default is always in an answer and need not be in a body.
+struct Schemas {
+    answers: SchemaGenerator,
+    bodies: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        let answers = settings.clone().for_serialize().into_generator();
+        Schemas { answers, bodies: settings.for_deserialize().into_generator() }
+    }
+
+    fn into_definitions(mut self) -> Map<String, Value> {
+        let mut definitions = self.answers.take_definitions(true);
+        // Where both use a type, the looser description is true of either.
+        definitions.extend(self.bodies.take_definitions(true));
+        definitions
+    }
+}
+
 /// The OpenAPI document of these operations.
 pub(crate) fn document(operations: &[Operation]) -> Value {
-    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
-        settings.definitions_path = "/components/schemas".into();
-        settings.meta_schema = None;
-    });
-    let mut generator = settings.into_generator();
+    let mut schemas = Schemas::new();
     let mut paths: Map<String, Value> = Map::new();
     for operation in operations {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        path[operation.method] = operation.describe(&mut generator);
+        path[operation.method] = operation.describe(&mut schemas);
     }
     json!({
         "openapi": "3.1.0",
@@ -196,7 +216,7 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
         },
         "paths": paths,
         "components": {
-            "schemas": generator.take_definitions(true),
+            "schemas": schemas.into_definitions(),
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
         },
     })

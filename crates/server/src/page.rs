@@ -6,6 +6,7 @@ use serde::Serialize;
 /// A part of a listing.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Page")]
 pub(crate) struct Page<T> {
     /// The entries.
     data: Vec<T>,
