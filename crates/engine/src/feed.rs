@@ -67,7 +67,9 @@ impl Drop for Feed {
 
 #[derive(Default)]
 pub(crate) struct Inner {
-    /// The last event that is known to be in the log.
+    /// Whether it is known how far the log goes.
+    known: bool,
+    /// The last event that is in the log and may be shown.
     pub(crate) last_sequence: u64,
     /// The newest events, without a gap up to `last_sequence`.
     pub(crate) recent: VecDeque<Arc<Event>>,
@@ -101,12 +103,26 @@ impl Feed {
         lock(&self.inner)
     }
 
-    /// Makes known how far the log goes, before anything was published here.
+    /// Makes known how far the log goes, for the actor that is about to add to it.
     pub(crate) fn reaches(&self, sequence: u64) {
         let mut inner = self.lock();
+        inner.known = true;
         if inner.last_sequence < sequence {
+            // The actor before wrote this and failed before it could show it. What its model call said is over.
+            let first = inner.last_sequence + 1;
+            inner.live.ended_at.get_or_insert(first);
             inner.last_sequence = sequence;
             inner.recent.clear();
+        }
+    }
+
+    /// Makes known how far the log goes if no actor has done so. An actor shows events a moment after they are in
+    /// the log, and with them the end of what was being said; a reader must not run ahead of that.
+    pub(crate) fn reaches_at_first(&self, sequence: u64) {
+        let mut inner = self.lock();
+        if !inner.known {
+            inner.known = true;
+            inner.last_sequence = sequence;
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use petasos_core::event::{Event, Payload, TitleSource};
 use petasos_core::ids::SessionId;
-use petasos_store::{EventQuery, Order, Store};
+use petasos_store::{EventLog, EventQuery, Order};
 use tokio::sync::watch;
 
 use crate::error::Result;
@@ -59,7 +59,7 @@ pub enum LiveKind {
 /// Follows one session.
 pub struct Reader {
     session_id: SessionId,
-    store: Arc<dyn Store>,
+    log: Arc<dyn EventLog>,
     feed: Arc<Feed>,
     changes: watch::Receiver<()>,
     /// The last durable event that was shown.
@@ -84,12 +84,12 @@ struct Shown {
 impl Reader {
     pub(crate) fn new(
         session_id: SessionId,
-        store: Arc<dyn Store>,
+        log: Arc<dyn EventLog>,
         feed: Arc<Feed>,
         start: Start,
         known_sequence: u64,
     ) -> Self {
-        feed.reaches(known_sequence);
+        feed.reaches_at_first(known_sequence);
         let changes = feed.changes.subscribe();
         let (joined_at, joined_call) = {
             let inner = feed.lock();
@@ -98,10 +98,11 @@ impl Reader {
         };
         let cursor = match start {
             Start::Now => joined_at,
-            Start::After(sequence) => sequence,
+            // Nobody has seen what is not there yet.
+            Start::After(sequence) => sequence.min(joined_at.max(known_sequence)),
         };
         let (shown, ready) = (Shown::default(), VecDeque::new());
-        Reader { session_id, store, feed, changes, cursor, joined_at, joined_call, shown, ready }
+        Reader { session_id, log, feed, changes, cursor, joined_at, joined_call, shown, ready }
     }
 
     /// The next item, whenever it comes. `None` when the session is gone or the server stops.
@@ -133,6 +134,10 @@ impl Reader {
         let inner = feed.lock();
         if inner.closed {
             return Look::Closed;
+        }
+        if inner.last_sequence < self.cursor {
+            // What this reader knows already is about to be shown to the others.
+            return Look::Wait;
         }
         let through = match inner.live.ended_at {
             // The rest of what was said comes before the events that it became.
@@ -166,7 +171,7 @@ impl Reader {
             order: Order::Ascending,
             limit: BATCH,
         };
-        let events = self.store.events(&self.session_id, query).await?;
+        let events = self.log.events(&self.session_id, query).await?;
         if events.is_empty() {
             // The log was deleted under us.
             self.feed.close();
@@ -232,3 +237,6 @@ enum Look {
     Wait,
     Closed,
 }
+
+#[cfg(test)]
+mod tests;

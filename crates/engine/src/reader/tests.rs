@@ -1,0 +1,299 @@
+//! Readers that poll whenever they like, while an actor writes, says, takes back and starts over.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
+use jiff::Timestamp;
+use petasos_core::event::{Event, ModelFinished, Payload, TitleSource, Titled, UserSteer};
+use petasos_core::ids::SessionId;
+use petasos_core::model::Usage;
+use petasos_store::{Append, Checkpoint, Error, EventLog, EventQuery, Result};
+use proptest::prelude::*;
+
+use super::{Item, LiveKind, Reader, Start};
+use crate::feed::{Feed, Feeds, lock};
+
+fn session_id() -> SessionId {
+    "session_1".parse().unwrap()
+}
+
+/// A log in memory, so that every read is ready at once.
+#[derive(Default)]
+struct Log(Mutex<Vec<Event>>);
+
+impl Log {
+    fn len(&self) -> u64 {
+        lock(&self.0).len() as u64
+    }
+
+    fn commit(&self, payloads: Vec<Payload>) -> Vec<Event> {
+        let mut log = lock(&self.0);
+        let first = log.len() as u64 + 1;
+        let events: Vec<Event> = (first..).zip(payloads).map(event).collect();
+        log.extend(events.iter().cloned());
+        events
+    }
+
+    /// How many model calls have ended up to this event.
+    fn ended(&self, sequence: u64) -> usize {
+        let log = lock(&self.0);
+        let ends = |event: &&Event| matches!(event.payload, Payload::ModelFinished(_));
+        log.iter().take_while(|event| event.sequence <= sequence).filter(ends).count()
+    }
+}
+
+fn event((sequence, payload): (u64, Payload)) -> Event {
+    let created_at = Timestamp::UNIX_EPOCH;
+    Event { session_id: session_id(), sequence, created_at, processed_at: Some(created_at), payload }
+}
+
+impl EventLog for Log {
+    fn append(&self, _: Append) -> BoxFuture<'_, Result<()>> {
+        ready(Err(Error::Closed)).boxed()
+    }
+
+    fn events<'a>(&'a self, _: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<Vec<Event>>> {
+        let wanted = query.after.unwrap_or(0) + 1..query.before.unwrap_or(u64::MAX);
+        let log = lock(&self.0);
+        let found = log.iter().filter(|event| wanted.contains(&event.sequence)).take(query.limit).cloned();
+        ready(Ok(found.collect())).boxed()
+    }
+
+    fn checkpoint<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>> {
+        ready(Ok(None)).boxed()
+    }
+}
+
+/// One piece of text: message, attempt at it, and place in the attempt.
+type Piece = (usize, usize, usize);
+
+/// What the actor of the session does.
+struct Actor {
+    feed: Arc<Feed>,
+    log: Arc<Log>,
+    awake: bool,
+    /// In the log, and not yet shown.
+    unpublished: Vec<Event>,
+    call: Option<u64>,
+    /// Whether the call is still made by this actor and not by one before it.
+    own_call: bool,
+    attempt: usize,
+    said: usize,
+}
+
+impl Actor {
+    fn message(&self) -> usize {
+        self.log.ended(self.log.len())
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Load => {
+                // The actor before, if any, failed between the log and the feed.
+                self.unpublished.clear();
+                self.feed.reaches(self.log.len());
+                (self.awake, self.own_call) = (true, false);
+            }
+            _ if !self.awake => {}
+            Op::Publish => self.feed.publish(&std::mem::take(&mut self.unpublished)),
+            Op::Say(kind) => {
+                if let Some(call) = self.call.filter(|_| self.own_call) {
+                    let text = format!("{} {} {};", self.message(), self.attempt, self.said);
+                    self.feed.say(call, *kind, &text);
+                    // While the end is on its way to readers, they may or may not hear more; it is not counted.
+                    self.said += 1;
+                }
+            }
+            Op::TakeBack => {
+                if let Some(call) = self.call.filter(|_| self.own_call) {
+                    self.feed.take_back(call);
+                    (self.attempt, self.said) = (self.attempt + 1, 0);
+                }
+            }
+            // An actor appends one thing after another.
+            _ if !self.unpublished.is_empty() => {}
+            Op::Commit(count) => {
+                let steer = |_| Payload::UserSteer(UserSteer { message: "x".to_owned() });
+                self.unpublished = self.log.commit((0..*count).map(steer).collect());
+            }
+            Op::Title => {
+                let titled = Titled { title: Some("A title".to_owned()), source: TitleSource::Generated };
+                self.unpublished = self.log.commit(vec![Payload::Titled(titled)]);
+            }
+            Op::Begin => {
+                // One that follows a call without an end is another attempt at the same message.
+                let again = self.call.is_some();
+                self.attempt = if again { self.attempt + 1 } else { 0 };
+                self.said = 0;
+                (self.call, self.own_call) = (Some(self.feed.begin_call(again)), true);
+            }
+            Op::End if self.call.is_some() && self.own_call => {
+                let finished = ModelFinished {
+                    call: 1,
+                    model: String::new(),
+                    usage: Usage::default(),
+                    cut_short: None,
+                    error: None,
+                };
+                self.unpublished = self.log.commit(vec![Payload::ModelFinished(finished)]);
+                self.call = None;
+            }
+            Op::Forget if self.call.is_none() => self.feed.forget(),
+            _ => {}
+        }
+    }
+}
+
+/// A client: shows what it is told, and checks that it makes sense.
+struct Client {
+    reader: Reader,
+    log: Arc<Log>,
+    /// The last durable event.
+    cursor: u64,
+    shown: Vec<Piece>,
+}
+
+impl Client {
+    fn join(actor: &Actor, start: Start) -> Self {
+        let known = actor.log.len();
+        let log = Arc::clone(&actor.log);
+        let reader = Reader::new(session_id(), Arc::clone(&log) as _, Arc::clone(&actor.feed), start, known);
+        let shown_to_all = known - actor.unpublished.len() as u64;
+        let cursor = match start {
+            Start::Now => shown_to_all,
+            Start::After(sequence) => sequence.min(known),
+        };
+        Client { reader, log, cursor, shown: Vec::new() }
+    }
+
+    /// Takes at most so many items; says whether there are no more.
+    fn poll(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            match self.reader.next().now_or_never() {
+                None => return true,
+                Some(item) => self.take(item.unwrap().unwrap()),
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, item: Item) {
+        match item {
+            Item::Durable(event) => {
+                assert_eq!(event.sequence, self.cursor + 1, "every event once, in order");
+                self.cursor = event.sequence;
+                if matches!(event.payload, Payload::ModelFinished(_)) {
+                    self.shown.clear();
+                }
+            }
+            Item::Live(live) => {
+                assert_eq!(live.sequence, self.cursor);
+                if live.kind == LiveKind::Title {
+                    assert_eq!(live.text, "A title");
+                    return;
+                }
+                if live.reset {
+                    self.shown.clear();
+                }
+                self.shown.extend(live.text.split_terminator(';').map(piece));
+                self.check();
+            }
+        }
+    }
+
+    fn check(&self) {
+        let message = self.log.ended(self.cursor);
+        let attempt = self.shown.last().unwrap().1;
+        let expected: Vec<Piece> = (0..self.shown.len()).map(|place| (message, attempt, place)).collect();
+        assert_eq!(self.shown, expected, "the message under way, one attempt, from its beginning");
+    }
+}
+
+fn piece(text: &str) -> Piece {
+    let numbers: Vec<usize> = text.split(' ').map(|number| number.parse().unwrap()).collect();
+    (numbers[0], numbers[1], numbers[2])
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Load,
+    Commit(usize),
+    Title,
+    Publish,
+    Begin,
+    Say(LiveKind),
+    TakeBack,
+    End,
+    Forget,
+    Join(Start),
+    Poll { pick: usize, most: usize },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        1 => Just(Op::Load),
+        2 => prop_oneof![1_usize..4, Just(200)].prop_map(Op::Commit),
+        1 => Just(Op::Title),
+        6 => Just(Op::Publish),
+        3 => Just(Op::Begin),
+        8 => prop_oneof![Just(LiveKind::Text), Just(LiveKind::Thinking)].prop_map(Op::Say),
+        1 => Just(Op::TakeBack),
+        2 => Just(Op::End),
+        1 => Just(Op::Forget),
+        2 => prop_oneof![Just(Start::Now), (0_u64..40).prop_map(Start::After)].prop_map(Op::Join),
+        8 => (0_usize..8, prop_oneof![1_usize..4, Just(1000)]).prop_map(|(pick, most)| Op::Poll { pick, most }),
+    ]
+}
+
+fn run(ops: &[Op]) {
+    let log = Arc::new(Log::default());
+    log.commit((0..5).map(|_| Payload::Archived {}).collect());
+    let feed = Feeds::default().get(&session_id());
+    let (unpublished, call) = (Vec::new(), None);
+    let mut actor =
+        Actor { feed, log, awake: false, unpublished, call, own_call: false, attempt: 0, said: 0 };
+    let mut clients = vec![Client::join(&actor, Start::After(0))];
+    for op in ops {
+        match op {
+            Op::Join(start) => clients.push(Client::join(&actor, *start)),
+            Op::Poll { pick, most } => {
+                let pick = pick % clients.len();
+                clients[pick].poll(*most);
+            }
+            op => actor.apply(op),
+        }
+    }
+    actor.feed.publish(&std::mem::take(&mut actor.unpublished));
+    for client in &mut clients {
+        assert!(client.poll(10_000));
+        assert_eq!(client.cursor, actor.log.len(), "nothing is missing");
+        if actor.call.is_some() && actor.own_call && actor.said > 0 {
+            assert_eq!(client.shown.len(), actor.said, "all that was said is shown");
+            assert_eq!(client.shown[0].1, actor.attempt);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_event_once_and_the_text_under_way(ops in prop::collection::vec(op(), 0..80)) {
+        run(&ops);
+    }
+}
+
+#[test]
+fn a_reader_that_joins_between_the_log_and_the_feed_sees_no_text_after_its_end() {
+    for start in [Start::Now, Start::After(5), Start::After(6), Start::After(99)] {
+        let ops = [
+            Op::Load,
+            Op::Begin,
+            Op::Say(LiveKind::Text),
+            Op::End,
+            Op::Join(start),
+            Op::Poll { pick: 1, most: 9 },
+        ];
+        run(&ops);
+    }
+}
