@@ -19,6 +19,9 @@ use crate::actor::{self, Command};
 use crate::error::{Error, Result};
 use crate::feed::{Feeds, lock};
 use crate::hooks::Hooks;
+use crate::injected::Injected;
+use crate::observers::Observers;
+use crate::rest::Resting;
 
 /// How many requests may wait for one session.
 const MAX_WAITING: usize = 256;
@@ -60,7 +63,11 @@ pub(crate) struct Shared {
     /// Sessions that have an actor. Commands are queued under this lock and an actor retires under it, so none
     /// is queued for an actor that is gone.
     pub(crate) awake: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
-    pub(crate) actors: TaskTracker,
+    /// Everything that runs: actors, what they have under way, observers.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) observers: Observers,
+    pub(crate) resting: Resting,
+    pub(crate) injected: Injected,
     /// No new turns and no new requests.
     pub(crate) closing: CancellationToken,
     /// Everything stops where it is.
@@ -80,7 +87,10 @@ impl Engine {
             tool_time: options.tool_time,
             feeds: Feeds::default(),
             awake: Mutex::new(HashMap::new()),
-            actors: TaskTracker::new(),
+            tasks: TaskTracker::new(),
+            observers: Observers::default(),
+            resting: Resting::default(),
+            injected: Injected::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
         };
@@ -100,13 +110,13 @@ impl Engine {
     /// start.
     pub async fn shutdown(&self, grace: Duration) {
         self.shared.closing.cancel();
-        self.shared.actors.close();
-        if tokio::time::timeout(grace, self.shared.actors.wait()).await.is_err() {
+        self.shared.tasks.close();
+        if tokio::time::timeout(grace, self.shared.tasks.wait()).await.is_err() {
             tracing::info!("turns are still running; they go on at the next start");
         }
         self.shared.stopping.cancel();
         self.shared.feeds.close_all();
-        self.shared.actors.wait().await;
+        self.shared.tasks.wait().await;
     }
 
     /// How many sessions have an actor.
@@ -131,8 +141,17 @@ impl Engine {
         }
         let (reply, answer) = oneshot::channel();
         queue(&self.shared, tenant, session_id, command(reply))?;
-        // The actor drops the reply only if it is stopped.
-        answer.await.unwrap_or(Err(Error::ShuttingDown))
+        // The actor drops the reply only if it is stopped, by us or by a bug.
+        answer.await.unwrap_or_else(|_| Err(self.dropped()))
+    }
+
+    fn dropped(&self) -> Error {
+        if self.shared.closing.is_cancelled() {
+            return Error::ShuttingDown;
+        }
+        let context = "carry out a request".to_owned();
+        let source = "the session stopped in the middle of it".into();
+        Error::Store(petasos_store::Error::Failed { context, source })
     }
 }
 
@@ -142,7 +161,7 @@ fn queue(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId, comman
     let sender = awake.entry(session_id.clone()).or_insert_with(|| {
         let (sender, mailbox) = mpsc::channel(MAX_WAITING);
         let actor = actor::run(Arc::clone(shared), tenant.clone(), session_id.clone(), mailbox);
-        shared.actors.spawn(actor);
+        shared.tasks.spawn(actor);
         sender
     });
     sender.try_send(command).map_err(|error| match error {

@@ -1,7 +1,8 @@
 //! The points of a turn where user code may take part.
 //!
 //! Each point is one named call in the loop. Nothing is plugged in yet but [`NoHooks`]; whatever is must keep its
-//! own time limits, because a turn waits for the four calls that return something.
+//! own time limits, because a turn waits for the four calls that return something, and for `post_tool_call`. If
+//! one of them hangs all the same, interrupting the turn drops it.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -58,7 +59,7 @@ pub enum Observation {
         /// Whether it is tried again.
         retrying: bool,
     },
-    /// `post_tool_call`: a tool ended, or was blocked or denied.
+    /// `post_tool_call`: a tool ended, or was blocked or denied, or somebody outside answered for it.
     PostToolCall {
         /// The call.
         tool_use_id: String,
@@ -105,10 +106,12 @@ pub enum Observation {
 
 /// User code at the points of a turn.
 pub trait Hooks: Send + Sync + 'static {
-    /// Tells about something that cannot be changed. The future is awaited only for `PostToolCall`.
+    /// Tells about something that cannot be changed. The turn waits for `PostToolCall` alone; everything else is
+    /// told beside the turn, for each session one thing after another and in the order in which it happened.
     fn observe<'a>(&'a self, turn: &'a TurnInfo, observation: Observation) -> BoxFuture<'a, ()>;
 
-    /// `pre_llm_call`: once per turn. The text follows the user's own in every model call of the turn.
+    /// `pre_llm_call`: once per turn, and again in a turn that goes on after a restart. The text follows the user's
+    /// own in every model call of the turn.
     fn pre_llm_call<'a>(&'a self, turn: &'a TurnInfo) -> BoxFuture<'a, Option<String>>;
 
     /// `pre_tool_call`: before permission is asked. A message blocks the call.

@@ -10,15 +10,20 @@
 
 mod actor;
 mod agents;
+mod awake;
 mod engine;
 mod error;
 mod feed;
 mod hooks;
+mod injected;
 mod keys;
 mod load;
 mod model_call;
+mod observed;
+mod observers;
 mod plan;
 mod reader;
+mod rest;
 mod sessions;
 mod tool_run;
 

@@ -17,8 +17,8 @@ use crate::actor::Report;
 use crate::engine::Shared;
 use crate::feed::Feed;
 use crate::hooks::{Observation, TurnInfo};
-use crate::plan;
 use crate::reader::LiveKind;
+use crate::{observers, plan};
 
 /// One model call.
 pub(crate) struct ModelCall {
@@ -34,8 +34,10 @@ pub(crate) struct ModelCall {
     pub(crate) turn_message: Option<usize>,
     /// Which call of the turn it is.
     pub(crate) call: u32,
-    /// Whether the session never called a model before.
+    /// Whether it is the first of the session's first turn.
     pub(crate) first_of_session: bool,
+    /// Ends of tool calls that hooks are told first.
+    pub(crate) ended_calls: Vec<Observation>,
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
     pub(crate) injected: Option<String>,
     pub(crate) effect: u64,
@@ -57,7 +59,10 @@ impl ModelCall {
     async fn execute(&mut self) -> Result<PlannedAnswer, Failure> {
         let hooks = Arc::clone(&self.shared.hooks);
         if self.first_of_session {
-            hooks.observe(&self.turn, Observation::SessionStart).await;
+            self.observe(Observation::SessionStart);
+        }
+        for ended in std::mem::take(&mut self.ended_calls) {
+            observers::tell_and_wait(&self.shared, &self.turn, ended).await;
         }
         if self.injected.is_none() {
             self.injected = Some(hooks.pre_llm_call(&self.turn).await.unwrap_or_default());
@@ -86,7 +91,7 @@ impl ModelCall {
             max_output_tokens: None,
         };
         let (messages, tools) = (request.messages.len(), request.tools.len());
-        self.observe(Observation::PreApiRequest { call: self.call, messages, tools }).await;
+        self.observe(Observation::PreApiRequest { call: self.call, messages, tools });
         let started = Instant::now();
         let mut stream = model.stream(request);
         while let Some(delta) = stream.next().await {
@@ -102,18 +107,17 @@ impl ModelCall {
                         call: self.call,
                         message: error,
                         retrying: true,
-                    })
-                    .await;
+                    });
                 }
                 Ok(Delta::Finished(answer)) => {
                     let duration_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
                     let usage = answer.usage;
-                    self.observe(Observation::PostApiRequest { call: self.call, usage, duration_ms }).await;
+                    self.observe(Observation::PostApiRequest { call: self.call, usage, duration_ms });
                     return Ok(answer);
                 }
                 Err(error) => {
                     let (call, message) = (self.call, error.to_string());
-                    self.observe(Observation::ApiRequestError { call, message, retrying: false }).await;
+                    self.observe(Observation::ApiRequestError { call, message, retrying: false });
                     return Err(failure(error));
                 }
             }
@@ -122,8 +126,8 @@ impl ModelCall {
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
     }
 
-    async fn observe(&self, observation: Observation) {
-        self.shared.hooks.observe(&self.turn, observation).await;
+    fn observe(&self, observation: Observation) {
+        observers::tell(&self.shared, self.turn.clone(), observation);
     }
 
     fn messages_with_injected(&mut self) -> Vec<Message> {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::engine::Shared;
 use crate::hooks::{Observation, TurnInfo};
+use crate::observers;
 
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
@@ -79,16 +80,17 @@ impl Planner<'_> {
             Err(why) => return refused(name, Map::new(), why),
         };
         if let Some(why) = self.shared.hooks.pre_tool_call(self.turn, name, &mut input).await {
+            let id = ToolUseId::from_uuid(Uuid::now_v7());
             let observation = Observation::PostToolCall {
-                tool_use_id: String::new(),
+                tool_use_id: id.to_string(),
                 tool: name.to_owned(),
                 input: input.clone(),
                 result: why.clone(),
                 is_error: true,
                 duration_ms: 0,
             };
-            self.shared.hooks.observe(self.turn, observation).await;
-            return refused(name, input, why);
+            observers::tell_and_wait(self.shared, self.turn, observation).await;
+            return refused_as(id, name, input, why);
         }
         if self.agent.custom_tools().any(|(custom, _, _)| custom == name) {
             let id = ToolUseId::for_custom(Uuid::now_v7());
@@ -169,8 +171,12 @@ fn ask_user(name: &str, input: Map<String, Value>) -> PlannedCall {
 }
 
 fn refused(name: &str, input: Map<String, Value>, why: String) -> PlannedCall {
+    refused_as(ToolUseId::from_uuid(Uuid::now_v7()), name, input, why)
+}
+
+fn refused_as(id: ToolUseId, name: &str, input: Map<String, Value>, why: String) -> PlannedCall {
     PlannedCall::Tool {
-        id: ToolUseId::from_uuid(Uuid::now_v7()),
+        id,
         kind: ToolKind::Builtin,
         tool: name.to_owned(),
         input,

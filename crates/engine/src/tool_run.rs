@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use crate::actor::Report;
 use crate::engine::Shared;
 use crate::hooks::{Observation, TurnInfo};
+use crate::observers;
 
 /// One tool call.
 pub(crate) struct ToolRun {
@@ -49,11 +50,20 @@ impl ToolRun {
             is_error: output.is_error,
             duration_ms: started.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         };
-        self.shared.hooks.observe(&self.turn, observation).await;
-        let instead =
-            self.shared.hooks.transform_tool_result(&self.turn, &self.call.tool, &output.text).await;
-        let text = instead.unwrap_or(output.text);
+        observers::tell_and_wait(&self.shared, &self.turn, observation).await;
+        let text = self.transformed(&output.text).await.unwrap_or(output.text);
         ToolOutput { text: bounded(text, self.shared.max_tool_output_chars), is_error: output.is_error }
+    }
+
+    /// What hooks put in place of the result. One that panics puts nothing there: the tool has run, and what came
+    /// of it must not be lost.
+    async fn transformed(&self, text: &str) -> Option<String> {
+        let transform =
+            async { self.shared.hooks.transform_tool_result(&self.turn, &self.call.tool, text).await };
+        AssertUnwindSafe(transform).catch_unwind().await.unwrap_or_else(|_| {
+            tracing::error!(session_id = %self.turn.session_id, "a hook ended in a bug");
+            None
+        })
     }
 
     async fn run_tool(&self) -> ToolOutput {

@@ -1,0 +1,401 @@
+//! One awake session: its only writer, and the driver of its turn.
+//!
+//! The actor holds the fold, never more truth than the log: it can be stopped anywhere, and the next one goes on
+//! from what was appended. It ends by itself when no turn is running.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petasos_core::State;
+use petasos_core::agent::{AgentDefinition, metadata_problem};
+use petasos_core::context::Context;
+use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
+use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::session::SessionHeader;
+use petasos_core::step::{self, Effect, Input, UserEvent};
+use petasos_store::Append;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::actor::{Command, End, Reply, Report, with_cause};
+use crate::agents::merge_by_key;
+use crate::engine::{Shared, now};
+use crate::error::{Error, Result};
+use crate::feed::{Feed, lock};
+use crate::hooks::{Observation, TurnInfo};
+use crate::observed::{Observed, observed};
+use crate::{load, model_call, observers, tool_run};
+
+/// How long an actor waits before it tries to write again.
+const WRITE_RETRIES: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(200),
+    Duration::from_millis(1000),
+    Duration::from_millis(3000),
+];
+
+/// The session while it is awake.
+pub(crate) struct Actor {
+    shared: Arc<Shared>,
+    header: Arc<SessionHeader>,
+    agent: Arc<AgentDefinition>,
+    state: State,
+    /// What the model reads; folded when it is first needed.
+    context: Option<Context>,
+    /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
+    injected: Option<String>,
+    /// Ends of tool calls that hooks must have been told before the next model call.
+    ended_calls: Vec<Observation>,
+    feed: Arc<Feed>,
+    under_way: Vec<UnderWay>,
+    started: u64,
+    reports: mpsc::UnboundedSender<Report>,
+    inbox: mpsc::UnboundedReceiver<Report>,
+    /// Whether the turn was under way before this actor, so that readers may have seen text that is gone.
+    resumed: bool,
+}
+
+/// An effect that is being carried out. Dropping it stops it.
+struct UnderWay {
+    number: u64,
+    effect: Effect,
+    task: AbortHandle,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Actor {
+    pub(crate) async fn load(
+        shared: &Arc<Shared>,
+        tenant: &TenantId,
+        session_id: &SessionId,
+    ) -> Result<Option<Actor>> {
+        let Some(record) = shared.store.session(tenant, session_id).await? else { return Ok(None) };
+        let mut state = load::state(shared.store.as_ref(), &record).await?;
+        let opened_by = state.turn.as_ref().map(|turn| turn.opened_by);
+        let under_way = state.turn.as_mut().filter(|turn| !turn.is_paused());
+        let resumed = under_way.is_some();
+        if let Some(turn) = under_way {
+            // The time in which nobody drove it does not count against it.
+            turn.running_since = now();
+        }
+        let header = Arc::new(record.header);
+        let version = Some(header.agent_version);
+        let Some(agent) = shared.store.agent(tenant, &header.agent_id, version).await? else {
+            return Err(Error::NotFound { kind: "agent", id: header.agent_id.to_string() });
+        };
+        let feed = shared.feeds.get(session_id);
+        feed.reaches(state.view.last_sequence);
+        let (reports, inbox) = mpsc::unbounded_channel();
+        Ok(Some(Actor {
+            shared: Arc::clone(shared),
+            header,
+            agent: Arc::new(agent.definition),
+            state,
+            context: None,
+            injected: shared.injected.take(session_id, opened_by),
+            ended_calls: Vec::new(),
+            feed,
+            under_way: Vec::new(),
+            started: 0,
+            reports,
+            inbox,
+            resumed,
+        }))
+    }
+
+    pub(crate) async fn live(mut self, mailbox: &mut mpsc::Receiver<Command>) -> End {
+        if let Err(error) = self.insist(Input::Recover).await {
+            return End::Failed(with_cause(&error));
+        }
+        loop {
+            if let Err(error) = self.reconcile().await {
+                return End::Failed(with_cause(&error));
+            }
+            self.resumed = false;
+            if self.under_way.is_empty() && self.retire(mailbox) {
+                self.feed.forget();
+                return End::Retired;
+            }
+            let outcome = tokio::select! {
+                Some(report) = self.inbox.recv() => self.report(report).await,
+                command = mailbox.recv() => match command {
+                    Some(Command::Delete { reply }) => return self.delete(reply).await,
+                    Some(command) => self.command(command).await,
+                    None => return End::Stopped,
+                },
+            };
+            if let Err(error) = outcome {
+                return End::Failed(with_cause(&error));
+            }
+        }
+    }
+
+    /// Takes the session off the list if nobody has asked for anything in the meantime.
+    fn retire(&self, mailbox: &mpsc::Receiver<Command>) -> bool {
+        let mut awake = lock(&self.shared.awake);
+        let idle = mailbox.is_empty();
+        if idle {
+            if let (Some(turn), Some(text)) = (&self.state.turn, &self.injected) {
+                self.shared.injected.keep(&self.header.id, turn.opened_by, text.clone());
+            }
+            awake.remove(&self.header.id);
+        }
+        idle
+    }
+
+    /// Carries out a command. An error here is one that the session cannot live with.
+    async fn command(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Wake | Command::Delete { .. } => Ok(()),
+            Command::Send { events, reply } => {
+                let sent = events.len();
+                let input = Input::User { events, said_so_far: self.feed.said_so_far() };
+                let result = self.feed_input(input).await;
+                let accepted = result.map(|events| {
+                    let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
+                    from_user.take(sent).collect()
+                });
+                answer(reply, accepted)
+            }
+            Command::Change { title, metadata, reply } => {
+                let result = self.change(title, metadata).await;
+                answer(reply, result)
+            }
+            Command::Archive { reply } => {
+                let result = self.feed_input(Input::Archive).await.map(|_| ());
+                answer(reply, result)
+            }
+        }
+    }
+
+    async fn change(
+        &mut self,
+        title: Option<Option<String>>,
+        metadata: Option<Map<String, Value>>,
+    ) -> Result<()> {
+        // All or nothing: what cannot be used is found before anything is written.
+        let metadata = match metadata {
+            Some(patch) => {
+                let mut merged = self.state.view.metadata.clone();
+                merge_by_key(&mut merged, &patch);
+                if let Some(problem) = metadata_problem(&merged) {
+                    return Err(Error::Invalid { field: "metadata".to_owned(), problem });
+                }
+                Some(merged).filter(|merged| *merged != self.state.view.metadata)
+            }
+            None => None,
+        };
+        if let Some(title) = title {
+            self.feed_input(Input::Title(Titled { title, source: TitleSource::User })).await?;
+        }
+        if let Some(metadata) = metadata {
+            self.feed_input(Input::Metadata(metadata)).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete(mut self, reply: Reply<()>) -> End {
+        if self.state.turn.is_some() {
+            let interrupt = UserInterrupt { message: Some("The session is deleted.".to_owned()) };
+            let events = vec![UserEvent::Interrupt(interrupt)];
+            // The log is about to go; what matters is that nothing goes on running.
+            drop(self.feed_input(Input::User { events, said_so_far: String::new() }).await);
+        }
+        self.under_way.clear();
+        let deleted = self.shared.store.delete_session(&self.header.tenant, &self.header.id).await;
+        match deleted {
+            Ok(_) => {
+                observers::tell(&self.shared, self.this_turn(), Observation::SessionFinalize);
+                drop(reply.send(Ok(())));
+                End::Gone
+            }
+            Err(error) => {
+                let cause = with_cause(&error);
+                drop(reply.send(Err(error.into())));
+                End::Failed(cause)
+            }
+        }
+    }
+
+    async fn report(&mut self, report: Report) -> Result<()> {
+        let Some(index) = self.under_way.iter().position(|under_way| under_way.number == report.effect)
+        else {
+            // It was stopped, and ended before it noticed.
+            return Ok(());
+        };
+        self.under_way.swap_remove(index);
+        if report.injected.is_some() {
+            self.injected = report.injected;
+        }
+        self.insist(report.input).await
+    }
+
+    /// Feeds an input that nobody can send again, and so tries hard to write what comes of it.
+    async fn insist(&mut self, input: Input) -> Result<()> {
+        for pause in WRITE_RETRIES {
+            match self.feed_input(input.clone()).await {
+                Err(Error::Store(error)) if !matches!(error, petasos_store::Error::Stale { .. }) => {
+                    tracing::warn!(session_id = %self.header.id, %error, "the log could not be written; trying again");
+                    tokio::time::sleep(pause).await;
+                }
+                other => return other.map(|_| ()),
+            }
+        }
+        self.feed_input(input).await.map(|_| ())
+    }
+
+    /// Steps, appends, and shows what was appended.
+    async fn feed_input(&mut self, input: Input) -> Result<Vec<Event>> {
+        let events = step::step(&self.state, input, &self.shared.limits, now())?;
+        if !events.is_empty() {
+            let observed = observed(&self.state, &events);
+            self.append(&events).await?;
+            self.observe_events(observed);
+        }
+        Ok(events)
+    }
+
+    async fn append(&mut self, events: &[Event]) -> Result<()> {
+        let mut state = self.state.clone();
+        events.iter().for_each(|event| state.apply(event));
+        // A fold is worth keeping where the session may sleep.
+        let may_sleep = state.turn.as_ref().is_none_or(|turn| turn.is_paused());
+        let checkpoint = if may_sleep { serde_json::to_vec(&state).ok() } else { None };
+        let append = Append {
+            session_id: self.header.id.clone(),
+            expected_sequence: self.state.view.last_sequence,
+            events: events.to_vec(),
+            view: state.view.clone(),
+            checkpoint,
+        };
+        self.shared.store.append(append).await?;
+        self.state = state;
+        if let Some(context) = &mut self.context {
+            events.iter().for_each(|event| context.apply(event));
+        }
+        self.feed.publish(events);
+        Ok(())
+    }
+
+    /// Starts what the state wants and is not under way, and stops what it no longer wants.
+    async fn reconcile(&mut self) -> Result<()> {
+        let wanted = step::effects(&self.state, &self.shared.limits);
+        self.under_way.retain(|under_way| wanted.contains(&under_way.effect));
+        for effect in wanted {
+            if self.under_way.iter().any(|under_way| under_way.effect == effect) {
+                continue;
+            }
+            self.started += 1;
+            let number = self.started;
+            let task = self.start(number, &effect).await?;
+            self.under_way.push(UnderWay { number, effect, task });
+        }
+        Ok(())
+    }
+
+    async fn start(&mut self, number: u64, effect: &Effect) -> Result<AbortHandle> {
+        let task = match effect {
+            Effect::CallModel { call, .. } => {
+                if *call == 1 {
+                    self.injected = None;
+                }
+                let context = match self.context.take() {
+                    Some(context) => context,
+                    None => load::context(self.shared.store.as_ref(), &self.header.id).await?,
+                };
+                let (messages, turn_message) = (context.messages(), context.turn_message());
+                self.context = Some(context);
+                let live_call = self.feed.begin_call(self.resumed);
+                self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
+                    shared: Arc::clone(&self.shared),
+                    header: Arc::clone(&self.header),
+                    agent: Arc::clone(&self.agent),
+                    turn: self.this_turn(),
+                    feed: Arc::clone(&self.feed),
+                    live_call,
+                    messages,
+                    turn_message,
+                    call: *call,
+                    // A turn that ended or paused has left a stop reason.
+                    first_of_session: *call == 1 && self.state.view.stop_reason.is_none(),
+                    ended_calls: std::mem::take(&mut self.ended_calls),
+                    injected: self.injected.clone(),
+                    effect: number,
+                    reports: self.reports.clone(),
+                }))
+            }
+            Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
+                shared: Arc::clone(&self.shared),
+                header: Arc::clone(&self.header),
+                turn: self.this_turn(),
+                call: call.clone(),
+                effect: number,
+                reports: self.reports.clone(),
+            })),
+            Effect::Deadline(at) => {
+                let reports = self.reports.clone();
+                let wait = Duration::try_from(at.duration_since(now())).unwrap_or_default();
+                self.shared.tasks.spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    // The actor may be gone, and then nobody needs the news.
+                    drop(reports.send(Report {
+                        effect: number,
+                        input: Input::DeadlinePassed,
+                        injected: None,
+                    }));
+                })
+            }
+        };
+        Ok(task.abort_handle())
+    }
+
+    fn turn_info(&self, turn_id: String) -> TurnInfo {
+        TurnInfo {
+            session_id: self.header.id.clone(),
+            agent_id: self.header.agent_id.clone(),
+            user_id: self.header.user_id.clone(),
+            turn_id,
+            platform: self.header.platform.clone(),
+            model: self.agent.model.clone(),
+        }
+    }
+
+    /// The turn under way.
+    fn this_turn(&self) -> TurnInfo {
+        self.turn_info(self.state.turn_id().map(|id| id.to_string()).unwrap_or_default())
+    }
+
+    /// Tells hooks about what the log now says. They run beside the turn, but for the ends of tool calls: the next
+    /// model call waits until those were told.
+    fn observe_events(&mut self, observed: Vec<Observed>) {
+        for Observed { turn_id, observation } in observed {
+            let goes_on = self.state.turn_id().is_some_and(|id| id.to_string() == turn_id);
+            let turn = self.turn_info(turn_id);
+            if goes_on && matches!(observation, Observation::PostToolCall { .. }) {
+                self.ended_calls.push(observation);
+            } else {
+                observers::tell(&self.shared, turn, observation);
+            }
+        }
+    }
+}
+
+/// Answers a command. Most errors are the caller's; a log that somebody else wrote to ends this actor.
+fn answer<T>(reply: Reply<T>, result: Result<T>) -> Result<()> {
+    let stale = match &result {
+        Err(Error::Store(petasos_store::Error::Stale { what, expected, actual })) => {
+            let (what, expected, actual) = (what.clone(), *expected, *actual);
+            Err(Error::Store(petasos_store::Error::Stale { what, expected, actual }))
+        }
+        _ => Ok(()),
+    };
+    // The caller may have gone away; what it asked for is done all the same.
+    drop(reply.send(result));
+    stale
+}

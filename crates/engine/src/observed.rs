@@ -1,0 +1,120 @@
+//! What observers are told about events of the log.
+
+use petasos_core::State;
+use petasos_core::event::{Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text};
+use petasos_core::state::{Call, Progress, Turn};
+
+use crate::hooks::Observation;
+
+/// Something to tell, and the turn that it is about.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Observed {
+    /// The id of the message that opened the turn; empty outside a turn.
+    pub(crate) turn_id: String,
+    /// What happened.
+    pub(crate) observation: Observation,
+}
+
+/// What there is to tell about events that were appended together, given the state before them.
+pub(crate) fn observed(before: &State, events: &[Event]) -> Vec<Observed> {
+    let mut turn_id = before.turn_id().map(|id| id.to_string()).unwrap_or_default();
+    let mut all = Vec::new();
+    for event in events {
+        if matches!(event.payload, Payload::UserMessage(_)) {
+            turn_id = event.id().to_string();
+        }
+        let observations = of_event(before, event, events);
+        all.extend(
+            observations.into_iter().map(|observation| Observed { turn_id: turn_id.clone(), observation }),
+        );
+    }
+    all
+}
+
+fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation> {
+    match &event.payload {
+        Payload::ToolUse(call) | Payload::McpToolUse(call) if call.requires_action => {
+            let (tool_use_id, tool) = (call.id.to_string(), call.tool.clone());
+            vec![Observation::PreApprovalRequest { tool_use_id, tool }]
+        }
+        Payload::UserToolConfirmation(confirmation) => {
+            let tool_use_id = confirmation.tool_use_id.to_string();
+            vec![Observation::PostApprovalResponse { tool_use_id, choice: choice(confirmation) }]
+        }
+        Payload::ToolResult(result) | Payload::McpToolResult(result) => {
+            let call = call(before, result.tool_use_id.as_str()).filter(|call| is_denied(call, events));
+            let text = joined_text(&result.content);
+            call.map(|call| ended(call, text, result.is_error, event)).into_iter().collect()
+        }
+        Payload::UserCustomToolResult(result) => {
+            let text = joined_text(&result.content);
+            let call = call(before, result.tool_use_id.as_str());
+            call.map(|call| ended(call, text, result.is_error, event)).into_iter().collect()
+        }
+        Payload::UserClarifyResult(result) => {
+            let call = call(before, result.request_id.as_str());
+            call.map(|call| ended(call, result.answer.clone(), false, event)).into_iter().collect()
+        }
+        Payload::StatusIdle(idle) => match &idle.stop_reason {
+            StopReason::RequiresAction { .. } => Vec::new(),
+            StopReason::EndTurn { interrupted: true, .. } => {
+                vec![Observation::SessionEnd { completed: false, interrupted: true }]
+            }
+            StopReason::EndTurn { interrupted: false, .. } => vec![
+                Observation::PostLlmCall { text: last_text(events) },
+                Observation::SessionEnd { completed: true, interrupted: false },
+            ],
+            StopReason::Error { .. } => {
+                vec![Observation::SessionEnd { completed: false, interrupted: false }]
+            }
+        },
+        Payload::Archived {} => vec![Observation::SessionFinalize],
+        _ => Vec::new(),
+    }
+}
+
+fn choice(confirmation: &ToolConfirmation) -> &'static str {
+    match (confirmation.result, confirmation.scope) {
+        (Verdict::Deny, _) => "deny",
+        (Verdict::Allow, Scope::Once) => "once",
+        (Verdict::Allow, Scope::Session) => "session",
+        (Verdict::Allow, Scope::Always) => "always",
+    }
+}
+
+fn call<'a>(state: &'a State, id: &str) -> Option<&'a Call> {
+    state.turn.as_ref().map(Turn::calls).unwrap_or_default().iter().find(|call| call.id == id)
+}
+
+/// Whether a person said no to the call, before these events or in them. Who runs a tool tells of its end, and
+/// nobody ran this one.
+fn is_denied(call: &Call, events: &[Event]) -> bool {
+    let denies = |event: &Event| match &event.payload {
+        Payload::UserToolConfirmation(confirmation) => {
+            confirmation.tool_use_id.as_str() == call.id && confirmation.result == Verdict::Deny
+        }
+        _ => false,
+    };
+    matches!(call.progress, Progress::Denied { .. }) || events.iter().any(denies)
+}
+
+/// The end of a call that nobody here ran.
+fn ended(call: &Call, result: String, is_error: bool, event: &Event) -> Observation {
+    let waited = event.created_at.duration_since(call.created_at).as_millis();
+    Observation::PostToolCall {
+        tool_use_id: call.id.clone(),
+        tool: call.tool.clone(),
+        input: call.input.clone(),
+        result,
+        is_error,
+        duration_ms: waited.try_into().unwrap_or_default(),
+    }
+}
+
+fn last_text(events: &[Event]) -> String {
+    let texts = events.iter().rev().find_map(|event| match &event.payload {
+        Payload::AgentMessage(message) => Some(message.text.clone()),
+        _ => None,
+    });
+    texts.unwrap_or_default()
+}
