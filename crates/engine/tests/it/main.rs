@@ -1,0 +1,17 @@
+//! The engine driven directly: a real store, a scripted model, and no HTTP surface anywhere.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod full_store;
+mod hook_changes;
+mod hook_faults;
+mod hook_order;
+mod hooks;
+mod recovery;
+mod sessions;
+mod sleep;
+mod store;
+mod store_faults;
+mod streaming;
+mod turns;
+mod world;
+mod writers;

@@ -1,0 +1,246 @@
+//! A real store that a test can stop at any append, and whose failures it can wait for.
+
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, pending};
+use jiff::Timestamp;
+use petasos_core::agent::AgentVersion;
+use petasos_core::event::Event;
+use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
+use petasos_core::key::KeyRecord;
+use petasos_core::session::SessionRecord;
+use petasos_store::sqlite::SqliteStore;
+use petasos_store::{
+    AgentStore, Append, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Page, PageRequest,
+    Result, SessionFilter, SessionStore,
+};
+use petasos_testkit::within;
+use tokio::sync::watch;
+
+/// Where an append stops for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// Before anything is written.
+    Before,
+    /// When it is written, and before anybody is told.
+    After,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    appends: usize,
+    to_fail: usize,
+    to_panic: usize,
+    failed: usize,
+    stop_at: Option<(usize, Moment)>,
+    stopped: bool,
+}
+
+/// A store whose appends a test watches.
+#[derive(Debug, Clone)]
+pub(crate) struct WatchedStore {
+    inner: SqliteStore,
+    progress: Arc<watch::Sender<Progress>>,
+}
+
+impl WatchedStore {
+    pub(crate) fn new(inner: SqliteStore) -> Self {
+        WatchedStore { inner, progress: Arc::default() }
+    }
+
+    /// Stops at the append of this number, from here on and counted from 1.
+    pub(crate) fn stop_at(&self, number: usize, moment: Moment) {
+        self.progress.send_modify(|progress| progress.stop_at = Some((progress.appends + number, moment)));
+    }
+
+    /// Fails the next appends.
+    pub(crate) fn fail_next(&self, count: usize) {
+        self.progress.send_modify(|progress| progress.to_fail = count);
+    }
+
+    /// Panics in the next append.
+    pub(crate) fn panic_next(&self) {
+        self.progress.send_modify(|progress| progress.to_panic = 1);
+    }
+
+    /// Waits until this many appends have begun.
+    pub(crate) async fn wait_for_appends(&self, count: usize) {
+        let _ = self.progress.subscribe().wait_for(|progress| progress.appends >= count).await;
+    }
+
+    /// Waits until an append was stopped.
+    pub(crate) async fn stopped(&self) {
+        let _ = self.progress.subscribe().wait_for(|progress| progress.stopped).await;
+    }
+
+    /// Waits until this many appends have failed.
+    pub(crate) async fn wait_for_failures(&self, count: usize) {
+        let failed = async {
+            let _ = self.progress.subscribe().wait_for(|progress| progress.failed >= count).await;
+        };
+        within("appends to fail", failed).await;
+    }
+
+    /// Counts an append. It is to fail or to panic if the test said so.
+    fn begin(&self) -> (usize, bool) {
+        let (mut number, mut fails, mut panics) = (0, false, false);
+        self.progress.send_modify(|progress| {
+            progress.appends += 1;
+            number = progress.appends;
+            (fails, panics) = (progress.to_fail > 0, progress.to_panic > 0);
+            progress.to_fail = progress.to_fail.saturating_sub(1);
+            progress.to_panic = progress.to_panic.saturating_sub(1);
+        });
+        assert!(!panics, "the store of the test panics");
+        (number, fails)
+    }
+
+    async fn reach(&self, number: usize, moment: Moment) {
+        if self.progress.borrow().stop_at == Some((number, moment)) {
+            self.progress.send_modify(|progress| progress.stopped = true);
+            pending::<()>().await;
+        }
+    }
+}
+
+impl EventLog for WatchedStore {
+    fn append(&self, append: Append) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let (number, fails) = self.begin();
+            self.reach(number, Moment::Before).await;
+            let result = if fails {
+                Err(Error::Failed { context: "append".to_owned(), source: "the test says so".into() })
+            } else {
+                self.inner.append(append).await
+            };
+            self.reach(number, Moment::After).await;
+            if result.is_err() {
+                self.progress.send_modify(|progress| progress.failed += 1);
+            }
+            result
+        })
+    }
+
+    fn events<'a>(&'a self, id: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<Vec<Event>>> {
+        self.inner.events(id, query)
+    }
+
+    fn checkpoint<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>> {
+        self.inner.checkpoint(id)
+    }
+}
+
+impl SessionStore for WatchedStore {
+    fn create_session(&self, session: SessionRecord) -> BoxFuture<'_, Result<()>> {
+        self.inner.create_session(session)
+    }
+
+    fn session<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a SessionId,
+    ) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
+        self.inner.session(tenant, id)
+    }
+
+    fn sessions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        filter: SessionFilter,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<SessionRecord>>> {
+        self.inner.sessions(tenant, filter, page)
+    }
+
+    fn delete_session<'a>(&'a self, tenant: &'a TenantId, id: &'a SessionId) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_session(tenant, id)
+    }
+
+    fn running_sessions(&self) -> BoxFuture<'_, Result<Vec<(TenantId, SessionId)>>> {
+        self.inner.running_sessions()
+    }
+}
+
+impl AgentStore for WatchedStore {
+    fn create_agent(&self, agent: AgentVersion) -> BoxFuture<'_, Result<()>> {
+        self.inner.create_agent(agent)
+    }
+
+    fn add_agent_version(&self, agent: AgentVersion) -> BoxFuture<'_, Result<()>> {
+        self.inner.add_agent_version(agent)
+    }
+
+    fn agent<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a AgentId,
+        version: Option<u32>,
+    ) -> BoxFuture<'a, Result<Option<AgentVersion>>> {
+        self.inner.agent(tenant, id, version)
+    }
+
+    fn agents<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<AgentVersion>>> {
+        self.inner.agents(tenant, page)
+    }
+
+    fn agent_versions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a AgentId,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<AgentVersion>>> {
+        self.inner.agent_versions(tenant, id, page)
+    }
+
+    fn archive_agent<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a AgentId,
+        at: Option<Timestamp>,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.inner.archive_agent(tenant, id, at)
+    }
+}
+
+impl KeyStore for WatchedStore {
+    fn create_key(&self, key: KeyRecord) -> BoxFuture<'_, Result<()>> {
+        self.inner.create_key(key)
+    }
+
+    fn key_by_hash<'a>(&'a self, hash: &'a str) -> BoxFuture<'a, Result<Option<KeyRecord>>> {
+        self.inner.key_by_hash(hash)
+    }
+
+    fn keys<'a>(&'a self, tenant: Option<&'a TenantId>) -> BoxFuture<'a, Result<Vec<KeyRecord>>> {
+        self.inner.keys(tenant)
+    }
+
+    fn revoke_key<'a>(&'a self, id: &'a KeyId, at: Timestamp) -> BoxFuture<'a, Result<()>> {
+        self.inner.revoke_key(id, at)
+    }
+}
+
+impl GrantStore for WatchedStore {
+    fn grants<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        user_id: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<String>>> {
+        self.inner.grants(tenant, agent_id, user_id)
+    }
+
+    fn revoke_grant<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        user_id: &'a str,
+        tool: &'a str,
+    ) -> BoxFuture<'a, Result<bool>> {
+        self.inner.revoke_grant(tenant, agent_id, user_id, tool)
+    }
+}

@@ -1,0 +1,59 @@
+//! A store that fails for a moment, or in the middle of a request: the session is there afterwards.
+
+use petasos_core::event::{StopReason, ToolEffect};
+use petasos_engine::{Error, Start};
+use petasos_testkit::tools::CountingTool;
+use petasos_testkit::{Gate, Reply, within};
+use serde_json::json;
+
+use crate::world::{Setup, World, check_log, last_stop, message, results, steer};
+
+#[tokio::test]
+async fn what_nobody_can_send_again_is_written_again() {
+    let tool = CountingTool::new("write_note", ToolEffect::SideEffect).held_up();
+    let world = World::with(Setup::default().with_tool(&tool)).await;
+    let id = world.trusting_session().await;
+    world.model.script([Reply::tool_call("write_note", json!({ "text": "milk" })), Reply::text("Noted.")]);
+    let mut reader = world.follow(&id, Start::Now).await;
+    world.message(&id, "go").await.unwrap();
+    tool.wait_for_start().await;
+    world.store.fail_next(2);
+    tool.let_one_finish();
+    assert_eq!(last_stop(&reader.until_idle().await), &StopReason::end_turn());
+    let log = world.log(&id).await;
+    check_log(&log);
+    assert_eq!((tool.runs(), results(&log)), (1, vec!["milk".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_somebody_sends_fails_at_once_and_can_be_sent_again() {
+    let world = World::new().await;
+    let id = world.session().await;
+    world.store.fail_next(1);
+    let refused = world.message(&id, "go").await;
+    assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+    world.model.script([Reply::text("Hello.")]);
+    assert_eq!(last_stop(&world.turn(&id, "go").await), &StopReason::end_turn());
+}
+
+#[tokio::test]
+async fn a_bug_below_an_actor_does_not_leave_the_session_out_of_reach() {
+    let world = World::new().await;
+    let id = world.session().await;
+    world.store.panic_next();
+    let refused = world.send(&id, message("go")).await;
+    assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+
+    // The same in the middle of a turn.
+    let gate = Gate::new();
+    world.model.script([Reply::text("Lost").gate(&gate), Reply::text("Found.")]);
+    let mut reader = world.follow(&id, Start::Now).await;
+    world.message(&id, "go").await.unwrap();
+    within("the model call", gate.reached()).await;
+    world.store.panic_next();
+    let refused = world.send(&id, steer("one")).await;
+    assert!(matches!(refused, Err(Error::Store(_))), "{refused:?}");
+    world.send(&id, steer("two")).await.unwrap();
+    assert_eq!(last_stop(&reader.until_idle().await), &StopReason::end_turn());
+    check_log(&world.log(&id).await);
+}
