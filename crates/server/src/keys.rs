@@ -41,7 +41,7 @@ pub(crate) fn api() -> Api {
             ),
         )
         .delete(
-            "/v1/keys/{id}",
+            "/v1/keys/{keyId}",
             delete(revoke),
             Operation::new::<Key>(
                 "revokeKey",

@@ -38,7 +38,7 @@ pub(super) fn api() -> Api {
                 .pages(100, 20),
         )
         .get(
-            "/v1/agents/{id}",
+            "/v1/agents/{agentId}",
             routing::get(get),
             Operation::new::<Agent>("getAgent", "One version of an agent.", read).query(
                 "version",
@@ -47,19 +47,19 @@ pub(super) fn api() -> Api {
             ),
         )
         .patch(
-            "/v1/agents/{id}",
+            "/v1/agents/{agentId}",
             routing::patch(change),
             Operation::new::<Agent>("changeAgent", "Makes a version, unless nothing changes.", write)
                 .takes::<AgentPatch>(),
         )
         .get(
-            "/v1/agents/{id}/versions",
+            "/v1/agents/{agentId}/versions",
             routing::get(versions),
             Operation::new::<Page<Agent>>("listAgentVersions", "All versions, newest first.", read)
                 .pages(100, 20),
         )
         .post(
-            "/v1/agents/{id}/archive",
+            "/v1/agents/{agentId}/archive",
             routing::post(archive),
             Operation::new::<Agent>("archiveAgent", "No new sessions; those that exist go on.", write),
         )

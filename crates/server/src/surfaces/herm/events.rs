@@ -32,7 +32,7 @@ pub(super) fn api() -> Api {
     .query("order", "Oldest or newest first.", json!({ "enum": ["asc", "desc"], "default": "asc" }))
     .query("types", "A comma list of event types.", json!({ "type": "string" }))
     .pages(MAX_LIMIT, DEFAULT_LIMIT);
-    Api::default().get("/v1/sessions/{id}/events", routing::get(list), operation)
+    Api::default().get("/v1/sessions/{sessionId}/events", routing::get(list), operation)
 }
 
 async fn list(

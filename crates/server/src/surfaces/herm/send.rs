@@ -35,7 +35,7 @@ pub(super) fn api() -> Api {
     let summary = "Sends events to a session: all are taken, or none.";
     let operation =
         Operation::new::<Accepted<'_>>("sendEvents", summary, KeyScope::SessionsWrite).takes::<SendEvents>();
-    Api::default().post("/v1/sessions/{id}/events", routing::post(send), operation)
+    Api::default().post("/v1/sessions/{sessionId}/events", routing::post(send), operation)
 }
 
 /// The events that were taken.

@@ -33,7 +33,7 @@ pub(super) fn api() -> Api {
     let text = || json!({ "type": "string" });
     Api::default()
         .post(
-            "/v1/agents/{id}/sessions",
+            "/v1/agents/{agentId}/sessions",
             routing::post(create),
             Operation::new::<Session>("createSession", "Creates a session with an agent.", write)
                 .takes::<CreateSession>()
@@ -55,7 +55,7 @@ pub(super) fn api() -> Api {
                 .pages(100, 20),
         )
         .get(
-            "/v1/sessions/{id}",
+            "/v1/sessions/{sessionId}",
             routing::get(get),
             Operation::new::<SessionDetail>(
                 "getSession",
@@ -64,18 +64,18 @@ pub(super) fn api() -> Api {
             ),
         )
         .patch(
-            "/v1/sessions/{id}",
+            "/v1/sessions/{sessionId}",
             routing::patch(change),
             Operation::new::<Session>("changeSession", "Changes the title or metadata.", write)
                 .takes::<SessionPatch>(),
         )
         .post(
-            "/v1/sessions/{id}/archive",
+            "/v1/sessions/{sessionId}/archive",
             routing::post(archive),
             Operation::new::<Session>("archiveSession", "Takes a session off the list.", write),
         )
         .delete(
-            "/v1/sessions/{id}",
+            "/v1/sessions/{sessionId}",
             routing::delete(delete),
             Operation::new::<Deleted>("deleteSession", "Removes a session and its log for good.", write),
         )

@@ -29,7 +29,7 @@ pub(super) fn api() -> Api {
         .streams()
         .query("after", "Start after this sequence; 0 replays everything.", after)
         .header("Last-Event-ID", "Start after this sequence or event id; wins over `after`.");
-    Api::default().get("/v1/sessions/{id}/events/stream", routing::get(stream), operation)
+    Api::default().get("/v1/sessions/{sessionId}/events/stream", routing::get(stream), operation)
 }
 
 async fn stream(
