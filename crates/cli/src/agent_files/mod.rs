@@ -44,7 +44,7 @@ impl AgentFiles {
 
     /// Reads the files that are new or changed since the last time, and makes the agents what they say.
     pub(crate) async fn sync(&mut self, engine: &Engine) {
-        for (path, definition) in self.changed() {
+        for (path, definition) in tokio::task::block_in_place(|| self.changed()) {
             let put = match definition {
                 Ok((id, definition)) => put(engine, &id, definition, &path).await,
                 Err(error) => Err(error),

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::admin_key::{AdminKey, Source};
 use crate::api::{Api, path};
@@ -15,6 +16,8 @@ use crate::{agent_files, database};
 
 use super::Check;
 
+/// How long a server may take to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 /// Less room than this is worth a word.
 const LITTLE_ROOM: u64 = 1024 * 1024 * 1024;
 /// With less room than this, writing will fail soon.
@@ -209,6 +212,26 @@ async fn running(server: &ServerFile, home: &Home, environment: &Environment) ->
             "look at its log, or start it again",
         ),
     }
+}
+
+/// The server that commands were told to use, if there is one.
+pub(super) async fn named_server(environment: &Environment) -> Option<Check> {
+    let url = match environment.text(env::URL) {
+        Ok(url) => url?,
+        Err(error) => return Some(Check::failed(env::URL, &error)),
+    };
+    let url = url.trim_end_matches('/');
+    let health = async {
+        let client = petasos_net::Client::new(&petasos_net::Options::default())?;
+        client.request(petasos_net::Method::Get, &format!("{url}/health"), &[], None).await
+    };
+    let cure = format!("start it, or unset {}", env::URL);
+    Some(match tokio::time::timeout(ANSWER_TIME, health).await {
+        Ok(Ok(response)) if response.status() == 200 => Check::ok(env::URL, format!("{url} is healthy")),
+        Ok(Ok(response)) => Check::fail(env::URL, format!("{url} answers {}", response.status()), cure),
+        Ok(Err(error)) => Check::fail(env::URL, format!("{url} cannot be reached: {error}"), cure),
+        Err(_) => Check::fail(env::URL, format!("{url} does not answer within 5 seconds"), cure),
+    })
 }
 
 /// The agents' files.

@@ -72,6 +72,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.extend(checks::admin_key(&home, environment));
     let config = checks::config(args, &home, environment, &mut checks);
     checks.push(checks::store(args, &home, environment).await);
+    checks.extend(checks::named_server(environment).await);
     checks.extend(checks::agent_files(&home));
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);

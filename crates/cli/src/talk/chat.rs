@@ -96,7 +96,10 @@ impl Chat<'_> {
         }
         loop {
             let line = match self.waiting.pop_front() {
-                Some(line) => Line::Text(line),
+                Some(line) => {
+                    self.screen.line_beside(&format!("{PROMPT}{line}"))?;
+                    Line::Text(line)
+                }
                 None => self.input.line(PROMPT, Remember::Yes).await?,
             };
             let Line::Text(line) = line else { return Ok(()) };

@@ -11,8 +11,10 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::talker::Talker;
+
 /// Nothing that a test waits for takes this long.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A home directory, and what the environment says.
 pub(crate) struct Installation {
@@ -42,7 +44,7 @@ impl Installation {
 
     /// Writes a file into the home.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        std::fs::create_dir_all(self.home()).unwrap();
+        std::fs::create_dir_all(self.file(name).parent().unwrap()).unwrap();
         std::fs::write(self.file(name), text).unwrap();
         self.file(name)
     }
@@ -65,6 +67,18 @@ impl Installation {
         let finished = self.run(&[arguments, &["--json"]].concat());
         assert!(finished.success, "{arguments:?}: {}", finished.stderr);
         serde_json::from_str(&finished.stdout).unwrap()
+    }
+
+    /// Runs a command that reads this from standard input.
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Finished {
+        let mut talker = self.talk(arguments);
+        talker.say_all(input);
+        talker.finish()
+    }
+
+    /// Starts a command that is talked to.
+    pub(crate) fn talk(&self, arguments: &[&str]) -> Talker {
+        Talker::start(self.command(arguments))
     }
 
     /// Starts a server on a free port and waits until it is ready.
@@ -153,10 +167,8 @@ impl Server {
     }
 
     /// Sends a signal, such as `TERM`.
-    #[allow(clippy::disallowed_methods, reason = "these tests drive the binary from outside")]
     pub(crate) fn signal(&self, name: &str) {
-        let kill = format!("kill -{name} {}", self.child.id());
-        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        signal(&self.child, name);
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
@@ -218,6 +230,13 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends a signal to a process.
+#[allow(clippy::disallowed_methods, reason = "these tests drive the binary from outside")]
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
 /// Reads lines as they come, so that the other side never waits for us.

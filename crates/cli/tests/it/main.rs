@@ -7,9 +7,16 @@
     reason = "a test that cannot go on fails here"
 )]
 
+mod agent_files;
 mod agents;
+mod chat;
+mod chat_lives_on;
+mod completions;
+mod doctor;
 mod installation;
 mod keys;
 mod refusals;
+mod run;
 mod serve;
 mod sessions;
+mod talker;

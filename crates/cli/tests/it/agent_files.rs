@@ -1,0 +1,74 @@
+//! Agents as files.
+
+use crate::installation::Installation;
+
+const HELPER: &str = "name: Helper\nmodel: demo/fast\nmetadata: { area: media, kind: a }\n";
+
+fn version(installation: &Installation) -> (i64, String) {
+    let agent = installation.json(&["agents", "get", "helper"]);
+    (agent["version"].as_i64().unwrap(), agent["name"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn they_follow_their_files() {
+    let installation = Installation::new();
+    installation.write("agents/helper.yaml", HELPER);
+    let server = installation.serve();
+    assert_eq!(version(&installation), (1, "Helper".to_owned()));
+
+    installation.write("agents/helper.yaml", HELPER.replace("Helper", "Better").replace(", kind: a", ""));
+    server.wait_for_log("version=2");
+    assert_eq!(version(&installation), (2, "Better".to_owned()));
+    let metadata = &installation.json(&["agents", "get", "helper"])["metadata"];
+    assert_eq!(metadata, &serde_json::json!({ "area": "media" }));
+
+    // A broken file leaves the agent as it was.
+    let file = installation.write("agents/helper.yaml", "name: Broken\nmodel: echo\n");
+    server.wait_for_log(&format!("{}:2: model:", file.display()));
+    assert_eq!(version(&installation), (2, "Better".to_owned()));
+
+    installation.write("agents/other.json", r#"{"name":"Other","model":"demo/fast"}"#);
+    server.wait_for_log("agent=other version=1");
+    std::fs::remove_file(file).unwrap();
+    installation.write("agents/third.yml", "name: Third\nmodel: demo/fast\n");
+    server.wait_for_log("agent=third version=1");
+    assert_eq!(version(&installation), (2, "Better".to_owned()));
+    server.stop();
+}
+
+#[test]
+fn a_start_makes_no_version_unless_something_changed() {
+    let installation = Installation::new();
+    installation.write("agents/helper.yaml", HELPER);
+    installation.serve().stop();
+    installation.serve().stop();
+    assert_eq!(version(&installation), (1, "Helper".to_owned()));
+    // What was changed by command in between is what the file says again.
+    let change = installation.write("change.yaml", "name: Changed\nmetadata: { more: yes }\n");
+    installation.json(&["agents", "update", "helper", change.to_str().unwrap()]);
+    installation.serve().stop();
+    assert_eq!(version(&installation), (3, "Helper".to_owned()));
+    assert!(installation.json(&["agents", "get", "helper"])["metadata"]["more"].is_null());
+}
+
+#[test]
+fn a_broken_file_is_told_with_file_line_and_problem_and_others_are_read() {
+    let installation = Installation::new();
+    let file = installation.write("agents/broken.yaml", "name: A\nmodel: demo/fast\ninstruction: x\n");
+    installation.write("agents/helper.yaml", HELPER);
+    let listed = installation.run(&["agents", "list"]);
+    assert!(listed.success && listed.stdout.contains("helper"), "{listed:?}");
+    let place = format!("{}:3: unknown key \"instruction\"; did you mean instructions?", file.display());
+    assert!(listed.stderr.contains(&place), "{listed:?}");
+    assert!(!listed.stdout.contains("broken"));
+}
+
+#[test]
+fn they_belong_to_the_default_tenant_and_can_be_archived() {
+    let installation = Installation::new();
+    installation.write("agents/helper.yaml", HELPER);
+    installation.run(&["agents", "get", "helper", "--tenant", "acme"]).assert_refused(&["not_found"]);
+    assert!(installation.json(&["agents", "archive", "helper"])["archivedAt"].is_string());
+    assert!(installation.json(&["agents", "get", "helper"])["archivedAt"].is_string());
+    installation.run(&["run", "--agent", "helper", "Hello"]).assert_refused(&["agent_archived"]);
+}

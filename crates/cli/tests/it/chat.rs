@@ -1,0 +1,144 @@
+//! `petasos chat`, driven through pipes.
+
+use crate::installation::Installation;
+
+const CHAT: [&str; 3] = ["chat", "--model", "demo/fast"];
+
+/// The session that a chat named when it ended.
+fn session_of(stderr: &str) -> &str {
+    stderr.split("Go on with: petasos chat --session ").nth(1).unwrap().trim()
+}
+
+#[test]
+fn it_answers_asks_and_says_how_to_go_on() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&CHAT);
+    chat.wait_for("demo/fast). /help");
+    chat.say("Hello");
+    chat.wait_for("You said: Hello\n");
+    chat.say("think hats");
+    chat.wait_for("think about: hats. \n");
+    chat.wait_for("I pretended to think about: hats\n");
+    chat.say("ask me Which? A | B");
+    chat.wait_for("? Which?\n  1. A\n  2. B\n");
+    chat.say("2");
+    chat.wait_for("clarify answered: B\n");
+    chat.say("ask me why");
+    chat.wait_for("? why\n");
+    chat.say("Because of hats");
+    chat.wait_for("clarify answered: Because of hats\n");
+    let ended = chat.finish();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.stdout.contains('\u{1b}'), "{ended:?}");
+    assert_eq!(ended.stdout.matches("You said: Hello").count(), 1);
+    let session = installation.json(&["sessions", "get", session_of(&ended.stderr)]);
+    assert_eq!(session["messages"].as_array().unwrap().len(), 8, "{session}");
+}
+
+#[test]
+fn commands_are_obeyed() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&CHAT);
+    chat.say("/help");
+    chat.wait_for("/steer TEXT");
+    chat.say("/nonsense");
+    chat.wait_for("There is no command /nonsense");
+    chat.say("first");
+    chat.wait_for("You said: first");
+    chat.say("/new");
+    chat.say("/steer");
+    chat.wait_for("Write the hint");
+    chat.say("/steer be kind");
+    chat.say("second");
+    chat.wait_for("be kind");
+    chat.say("/exit");
+    chat.say("never");
+    let ended = chat.finish();
+    assert!(ended.success && !ended.stdout.contains("never"), "{ended:?}");
+    let session = installation.json(&["sessions", "get", session_of(&ended.stderr)]);
+    assert_eq!(session["messages"][0]["content"], "second");
+    assert_eq!(installation.json(&["sessions", "list"])["data"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn nothing_said_leaves_nothing_behind() {
+    let installation = Installation::new();
+    let ended = installation.run_with_input(&CHAT, "\n  \n");
+    assert!(ended.success && ended.stderr.is_empty(), "{ended:?}");
+    assert_eq!(installation.json(&["sessions", "list"])["data"].as_array().unwrap().len(), 0);
+}
+
+const CAREFUL: &str = "\
+name: Careful
+model: demo/fast
+tools:
+  - type: agent_toolset
+    defaultConfig: { permissionPolicy: { type: always_ask } }
+  - type: custom_tool
+    name: lookup
+    description: Looks things up.
+";
+
+#[test]
+fn permissions_and_custom_tools_are_asked_for() {
+    let installation = Installation::new();
+    installation.write("agents/careful.yaml", CAREFUL);
+    let mut chat = installation.talk(&["chat", "--agent", "careful"]);
+    chat.wait_for("Careful (demo/fast)");
+    chat.say("todo wash, dry");
+    chat.wait_for("→ todo 2 items\n");
+    chat.wait_for("? Allow todo {");
+    chat.say("perhaps");
+    chat.wait_for("Please answer y, s, a or n.");
+    chat.say("n");
+    chat.wait_for("✗ todo");
+    chat.wait_for("todo failed: ");
+    chat.say("todo wash, dry");
+    chat.wait_for("? Allow todo");
+    chat.say("s");
+    chat.wait_for("← todo [ ] wash [ ] dry\n");
+    chat.wait_for("todo answered: ");
+    // Now it is allowed in this session.
+    chat.say("todo rest");
+    chat.wait_for("← todo [ ] rest\n");
+    chat.say("call lookup {\"word\": \"hat\"}");
+    chat.wait_for("? The result of lookup {\"word\":\"hat\"}");
+    chat.say("It is worn on the head.");
+    chat.wait_for("lookup answered: It is worn on the head.\n");
+    let ended = chat.finish();
+    assert!(ended.success, "{ended:?}");
+    assert_eq!(ended.stdout.matches("? Allow todo").count(), 3, "{ended:?}");
+}
+
+#[test]
+fn a_turn_that_failed_is_no_reason_to_leave() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&["chat", "--model", "nobody/x"]);
+    chat.say("Hello");
+    chat.wait_for("The turn failed: ");
+    chat.say("/help");
+    chat.wait_for("/new");
+    assert!(chat.finish().success);
+}
+
+#[test]
+fn ctrl_c_interrupts_the_turn_and_then_leaves() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&["chat"]);
+    chat.say("count to 10000");
+    chat.wait_for("1 2 ");
+    chat.signal("INT");
+    chat.wait_for("\nInterrupted.\n");
+    chat.say("Hello");
+    chat.wait_for("You said: Hello");
+    chat.wait_for("what I can do.\n");
+    chat.signal("INT");
+    chat.wait_for_note("Go on with: petasos chat --session ");
+    assert!(chat.finish().success);
+}
+
+#[test]
+fn a_missing_session_is_named() {
+    let installation = Installation::new();
+    installation.run(&["chat", "--session", "session_none"]).assert_refused(&["session_none", "not_found"]);
+}

@@ -1,0 +1,96 @@
+//! Chats that outlive what they began with: sessions that are resumed, servers that come and go.
+
+use crate::installation::Installation;
+
+const NUMBERS: &str = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20";
+
+/// The session of the one conversation that there is.
+fn only_session(installation: &Installation) -> String {
+    let sessions = installation.json(&["sessions", "list"]);
+    sessions["data"][0]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_resumed_session_shows_where_it_stood_and_asks_at_once() {
+    let installation = Installation::new();
+    let waits = installation.run(&["run", "--model", "demo/fast", "ask me Which? A | B"]);
+    assert_eq!(waits.code, Some(3));
+    let session = only_session(&installation);
+    let mut chat = installation.talk(&["chat", "--session", &session]);
+    chat.wait_for("> ask me Which? A | B\n");
+    chat.wait_for("? Which?\n");
+    chat.say("1");
+    chat.wait_for("clarify answered: A\n");
+    chat.say("Goodbye");
+    chat.wait_for("You said: Goodbye");
+    let ended = chat.finish();
+    assert!(ended.success && ended.stderr.contains(&session), "{ended:?}");
+}
+
+#[test]
+fn other_commands_find_the_server_of_a_chat() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&["chat", "--model", "demo/fast"]);
+    chat.say("Hello");
+    chat.wait_for("You said: Hello");
+    let session = only_session(&installation);
+    let beside = installation.run(&["run", "--session", &session, "From beside"]);
+    assert!(beside.success, "{beside:?}");
+    chat.say("And again");
+    chat.wait_for("You said: And again");
+    assert!(chat.finish().success);
+    assert!(!installation.file("server.json").exists() && !installation.file("admin.key").exists());
+}
+
+#[test]
+fn a_killed_server_costs_a_chat_nothing() {
+    let installation = Installation::new();
+    let mut server = installation.serve();
+    let mut chat = installation.talk(&["chat"]);
+    chat.say("count to 20");
+    chat.wait_for("1 2 3 4 5 ");
+    server.signal("KILL");
+    server.wait();
+    chat.wait_for("The connection is gone; trying again.\n");
+    // The new one has another port, and plays the turn again from its last event.
+    let server = installation.serve();
+    chat.wait_for("20 \n");
+    chat.say("Hello");
+    chat.wait_for("You said: Hello");
+    let shown = chat.finish().stdout;
+    let without_note = shown.replace("\nThe connection is gone; trying again.\n", "");
+    assert!(without_note.contains(NUMBERS), "{shown}");
+    assert_eq!(shown.matches(" 12 ").count(), 1, "{shown}");
+    server.stop();
+}
+
+#[test]
+fn a_turn_that_a_killed_server_left_goes_on_in_a_chat_of_its_own() {
+    let installation = Installation::new();
+    let mut server = installation.serve();
+    let mut first = installation.talk(&["chat"]);
+    first.say("count to 20");
+    first.wait_for("1 2 3 ");
+    server.signal("KILL");
+    server.wait();
+    drop(first);
+    let session = only_session(&installation);
+    let mut chat = installation.talk(&["chat", "--session", &session]);
+    chat.wait_for("> count to 20\n");
+    chat.wait_for(NUMBERS);
+    assert!(chat.finish().success);
+}
+
+#[test]
+fn a_run_survives_a_restart_too() {
+    let installation = Installation::new();
+    let mut server = installation.serve();
+    let mut run = installation.talk(&["run", "count to 20"]);
+    run.wait_for("1 2 3 ");
+    server.signal("KILL");
+    server.wait();
+    run.wait_for_note("The connection is gone; trying again.");
+    let _server = installation.serve();
+    let ended = run.finish();
+    assert_eq!((ended.code, ended.stdout), (Some(0), format!("{NUMBERS} \n")));
+}

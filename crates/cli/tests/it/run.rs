@@ -1,0 +1,152 @@
+//! `petasos run`.
+
+use serde_json::{Value, json};
+
+use crate::installation::{Finished, Installation};
+
+const FAST: [&str; 3] = ["run", "--model", "demo/fast"];
+
+fn run(installation: &Installation, arguments: &[&str]) -> Finished {
+    installation.run(&[&FAST, arguments].concat())
+}
+
+#[test]
+fn the_text_and_nothing_else_is_printed() {
+    let installation = Installation::new();
+    let said = installation.run(&["run", "Hello there"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stdout.starts_with("I am the Petasos demo model"), "{said:?}");
+    assert!(said.stdout.contains("You said: Hello there\n") && said.stdout.ends_with("what I can do.\n"));
+    assert_eq!(said.stderr, "");
+    assert!(!said.stdout.contains('\u{1b}'));
+}
+
+#[test]
+fn one_agent_for_each_model_is_made_and_used_again() {
+    let installation = Installation::new();
+    for model in ["demo/fast", "demo/echo", "demo/fast", "demo/fast"] {
+        assert!(installation.run(&["run", "--model", model, "todo a"]).success);
+    }
+    let agents = installation.json(&["agents", "list"]);
+    let agents = agents["data"].as_array().unwrap();
+    assert_eq!(agents.len(), 2, "{agents:?}");
+    assert_eq!(agents[0]["metadata"]["madeBy"], "petasos-cli");
+    assert_eq!(installation.json(&["sessions", "list"])["data"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn the_prompt_can_come_from_standard_input() {
+    let installation = Installation::new();
+    for arguments in [&FAST[..], &["run", "--model", "demo/fast", "-"]] {
+        let said = installation.run_with_input(arguments, "From a pipe\n");
+        assert!(said.success && said.stdout.contains("You said: From a pipe"), "{said:?}");
+    }
+    let long = "x".repeat(50_000);
+    assert!(installation.run_with_input(&FAST, &long).success);
+    installation.run_with_input(&FAST, " \n").assert_refused(&["the prompt is empty"]);
+}
+
+#[test]
+fn the_exit_code_says_how_the_turn_ended() {
+    let installation = Installation::new();
+    let failed = installation.run(&["run", "--model", "nobody/x", "Hello"]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (Some(2), ""));
+    assert!(failed.stderr.contains("there is no provider \"nobody\""), "{failed:?}");
+
+    let waits = run(&installation, &["ask me Which? A | B"]);
+    assert_eq!((waits.code, waits.stdout.as_str()), (Some(3), ""));
+    assert!(waits.stderr.contains("Which? [A | B]"), "{waits:?}");
+    let session = waits.stderr.split("chat --session ").nth(1).unwrap().trim();
+    // It still waits, and saying more does not help.
+    assert_eq!(installation.run(&["run", "--session", session, "Hello"]).code, Some(3));
+
+    let refused = run(&installation, &["refuse"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(4), "I am scripted to decline this.\n"));
+    assert!(refused.stderr.contains("the model refused"), "{refused:?}");
+    let cut = run(&installation, &["ramble"]);
+    assert!(cut.code == Some(4) && cut.stderr.contains("output limit"), "{cut:?}");
+
+    installation.run(&["run", "--session", "session_none", "Hi"]).assert_refused(&["not_found"]);
+    installation.run(&["run", "--agent", "none", "Hi"]).assert_refused(&["not_found"]);
+    assert_eq!(installation.run(&["run", "--agent", "a", "--model", "demo/echo", "Hi"]).code, Some(1));
+    assert_eq!(installation.run(&["run", "--no-such-flag"]).code, Some(1));
+    let help = installation.run(&["run", "--help"]);
+    assert!(help.success && help.stdout.contains("Exit codes:"), "{help:?}");
+}
+
+#[test]
+fn json_is_one_object_at_the_end() {
+    let installation = Installation::new();
+    let done = installation.json(&[&FAST[..], &["count to 3"]].concat());
+    assert_eq!((&done["text"], &done["stopReason"]), (&"1 2 3 ".into(), &json!({ "type": "end_turn" })));
+    assert_eq!(done["pendingActions"], json!([]));
+    assert_eq!(done["usage"]["modelCalls"], 1);
+
+    let session = done["sessionId"].as_str().unwrap();
+    let waits = installation.run(&["run", "--json", "--session", session, "ask me Which? A | B"]);
+    assert_eq!(waits.code, Some(3));
+    let waits: Value = serde_json::from_str(&waits.stdout).unwrap();
+    assert_eq!((&waits["sessionId"], &waits["agentId"]), (&done["sessionId"], &done["agentId"]));
+    assert_eq!(waits["pendingActions"][0]["question"], "Which?");
+}
+
+#[test]
+fn what_stands_beside_the_text_is_for_those_who_ask() {
+    let installation = Installation::new();
+    let quiet = run(&installation, &["think hats\ntodo wash, dry"]);
+    assert!(quiet.success && quiet.stderr.is_empty(), "{quiet:?}");
+    let verbose = run(&installation, &["--verbose", "think hats\ntodo wash, dry"]);
+    assert_eq!(verbose.stdout, quiet.stdout);
+    for word in ["think about: hats", "→ todo", "← todo [ ] wash [ ] dry", "session session_"] {
+        assert!(verbose.stderr.contains(word), "{word}: {verbose:?}");
+    }
+}
+
+#[test]
+fn the_configuration_names_the_model_and_files_name_agents() {
+    let installation = Installation::new();
+    installation.write("config.yaml", "default_model: demo/fast\n");
+    installation.write("agents/helper.yaml", "name: Helper\nmodel: demo/fast\n");
+    assert!(installation.run(&["run", "Hello"]).success);
+    assert!(installation.run(&["run", "--agent", "helper", "Hello"]).success);
+    let agents = installation.json(&["agents", "list"]);
+    let models: Vec<_> = agents["data"].as_array().unwrap().iter().map(|agent| &agent["model"]).collect();
+    assert_eq!(models, ["demo/fast", "demo/fast"]);
+}
+
+#[test]
+fn it_uses_the_server_that_runs() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let done = installation.json(&[&FAST[..], &["Hello"]].concat());
+    let path = format!("/v1/sessions/{}", done["sessionId"].as_str().unwrap());
+    let (_, session) = server.request("GET", &path, server.shown_key().unwrap(), "");
+    assert_eq!(session["messages"][1]["content"], done["text"]);
+    assert_eq!(session["userId"], "local");
+}
+
+#[test]
+fn ctrl_c_interrupts_the_turn() {
+    let installation = Installation::new();
+    let mut running = installation.talk(&["run", "count to 10000"]);
+    running.wait_for("1 2 ");
+    running.signal("INT");
+    running.wait_for_note("Interrupted. Go on with: petasos chat --session ");
+    let ended = running.finish();
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let session = ended.stderr.split("--session ").nth(1).unwrap().trim();
+    let session = installation.json(&["sessions", "get", session]);
+    assert_eq!(session["stopReason"], json!({ "type": "end_turn", "interrupted": true }));
+    // What was said until then is kept, and was shown once.
+    assert_eq!(session["messages"][1]["content"].as_str().unwrap().trim(), ended.stdout.trim());
+}
+
+#[test]
+fn runs_beside_each_other_take_turns() {
+    let installation = Installation::new();
+    let mut first = installation.talk(&["run", "count to 10"]);
+    first.wait_for("1 ");
+    let second = run(&installation, &["Hello"]);
+    assert!(second.success && second.stdout.contains("You said: Hello"), "{second:?}");
+    assert_eq!(first.finish().stdout, "1 2 3 4 5 6 7 8 9 10 \n");
+}
