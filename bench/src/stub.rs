@@ -1,0 +1,119 @@
+//! The stub model: an OpenAI-compatible server that answers every request with the same text, as fast as it can.
+//!
+//! A model's name says how it answers: `<style>-<tokens>`. The style `single` sends each token on its own, as model
+//! servers do; `burst` sends the whole answer at once, which no model does, and which is the hardest to keep up with.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use memchr::memmem;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Characters of one token.
+pub(crate) const TOKEN: usize = 4;
+
+/// Serves on a free port, whose address is printed, until the program that started it closes its standard input.
+pub(crate) async fn run() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?);
+    let serving = async {
+        loop {
+            let (stream, _) = listener.accept().await?;
+            // A connection that breaks is the other side's affair.
+            tokio::spawn(async move { serve(stream).await.ok() });
+        }
+    };
+    let parent = tokio::task::spawn_blocking(|| std::io::stdin().read(&mut [0]));
+    tokio::select! {
+        failed = serving => failed,
+        _ = parent => Ok(()),
+    }
+}
+
+/// An answer, in the pieces in which it is written.
+struct Answer {
+    pieces: Vec<Vec<u8>>,
+}
+
+async fn serve(mut stream: TcpStream) -> Result<()> {
+    stream.set_nodelay(true)?;
+    let mut answers: HashMap<String, Arc<Answer>> = HashMap::new();
+    let mut input = Vec::with_capacity(16 * 1024);
+    loop {
+        let Some(length) = request_length(&input)? else {
+            if stream.read_buf(&mut input).await? == 0 {
+                return Ok(());
+            }
+            continue;
+        };
+        let model = model(&input[..length])?;
+        let answer = match answers.get(&model) {
+            Some(answer) => Arc::clone(answer),
+            None => {
+                let answer = Arc::new(answer(&model)?);
+                answers.insert(model, Arc::clone(&answer));
+                answer
+            }
+        };
+        input.drain(..length);
+        for piece in &answer.pieces {
+            stream.write_all(piece).await?;
+        }
+    }
+}
+
+/// The length of the first request, once it is there.
+fn request_length(input: &[u8]) -> Result<Option<usize>> {
+    let Some(head) = memmem::find(input, b"\r\n\r\n") else { return Ok(None) };
+    let text = std::str::from_utf8(&input[..head])?.to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:")).context("no length")?;
+    let length = head + 4 + length.trim().parse::<usize>()?;
+    Ok((input.len() >= length).then_some(length))
+}
+
+fn model(request: &[u8]) -> Result<String> {
+    let key = b"\"model\":\"";
+    let start = memmem::find(request, key).context("no model")? + key.len();
+    let length = memmem::find(&request[start..], b"\"").context("no model")?;
+    Ok(std::str::from_utf8(&request[start..start + length])?.to_owned())
+}
+
+fn answer(model: &str) -> Result<Answer> {
+    let (style, tokens) = model.split_once('-').context("the model is not <style>-<tokens>")?;
+    let tokens: usize = tokens.parse()?;
+    ensure!(matches!(style, "single" | "burst"), "the style is single or burst");
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    let mut pieces = vec![head.as_bytes().to_vec()];
+    for _ in 0..tokens {
+        pieces.push(chunk(r#"{"content":"lore"}"#, "null"));
+    }
+    let mut end = chunk("{}", "\"stop\"");
+    let usage =
+        format!(r#"{{"prompt_tokens":20,"completion_tokens":{tokens},"total_tokens":{}}}"#, tokens + 20);
+    end.extend(http_chunk(&format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n")));
+    end.extend(http_chunk("data: [DONE]\n\n"));
+    end.extend(b"0\r\n\r\n");
+    pieces.push(end);
+    if style == "burst" {
+        pieces = vec![pieces.concat()];
+    }
+    Ok(Answer { pieces })
+}
+
+fn chunk(delta: &str, finish: &str) -> Vec<u8> {
+    http_chunk(&format!(
+        "data: {{\"id\":\"chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT\",\"object\":\"chat.completion.chunk\",\
+         \"created\":1741569952,\"model\":\"stub\",\"choices\":[{{\"index\":0,\"delta\":{delta},\
+         \"logprobs\":null,\"finish_reason\":{finish}}}]}}\n\n"
+    ))
+}
+
+fn http_chunk(text: &str) -> Vec<u8> {
+    let mut chunk = String::new();
+    let _ = write!(chunk, "{:x}\r\n{text}\r\n", text.len());
+    chunk.into_bytes()
+}
