@@ -1,9 +1,8 @@
-//! For tests only: a scripted model server, tools that tests can watch, and, with the feature `server`, the real
-//! server on port 0 and a client for it.
+//! For tests only: a scripted model server, tools that tests can watch, a client, and, with the feature `server`,
+//! the real server on port 0.
 //!
 //! Nothing here may be used by the product. What waits, waits for the thing itself and gives up loudly.
 
-#[cfg(feature = "server")]
 pub mod client;
 pub mod model_server;
 #[cfg(feature = "server")]
@@ -13,7 +12,6 @@ pub mod tools;
 use std::future::Future;
 use std::time::Duration;
 
-#[cfg(feature = "server")]
 pub use client::{Answer, Client, EventStream, Frame};
 pub use model_server::{Gate, ModelServer, Reply};
 #[cfg(feature = "server")]
