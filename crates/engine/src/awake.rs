@@ -155,8 +155,10 @@ impl Actor {
             Command::Wake | Command::Delete { .. } => Ok(()),
             Command::Send { events, reply } => {
                 let sent = events.len();
-                let input = Input::User { events, said_so_far: self.feed.said_so_far() };
-                let result = self.feed_input(input).await;
+                let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
+                let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
+                let result = self.feed_input(Input::User { events, said_so_far }).await;
+                self.feed.release();
                 let accepted = result.map(|events| {
                     let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
                     from_user.take(sent).collect()

@@ -90,6 +90,18 @@ pub(crate) struct LiveCall {
     pub(crate) resets: u32,
     /// The first event that was appended when it ended; none while it is under way.
     pub(crate) ended_at: Option<u64>,
+    /// What it says while it may be about to be cut off, and nobody is shown yet.
+    held: Option<Vec<Segment>>,
+}
+
+impl LiveCall {
+    fn say(&mut self, kind: LiveKind, text: &str) {
+        let segments = self.held.as_mut().unwrap_or(&mut self.segments);
+        match segments.last_mut() {
+            Some(last) if last.kind == kind => last.text.push_str(text),
+            _ => segments.push(Segment { kind, text: text.to_owned() }),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -164,10 +176,7 @@ impl Feed {
             if inner.live.number != call || inner.live.ended_at.is_some() {
                 return;
             }
-            match inner.live.segments.last_mut() {
-                Some(last) if last.kind == kind => last.text.push_str(text),
-                _ => inner.live.segments.push(Segment { kind, text: text.to_owned() }),
-            }
+            inner.live.say(kind, text);
         }
         self.changes.send_replace(());
     }
@@ -180,13 +189,34 @@ impl Feed {
         }
         inner.live.segments.clear();
         inner.live.resets += 1;
+        if let Some(held) = &mut inner.live.held {
+            held.clear();
+        }
     }
 
-    /// The text that the model call under way has said so far.
-    pub(crate) fn said_so_far(&self) -> String {
-        let inner = self.lock();
+    /// The text that the model call under way has said so far. Readers are shown no more of it until
+    /// [`Feed::release`], so that what an interrupt keeps is what they have seen.
+    pub(crate) fn hold(&self) -> String {
+        let mut inner = self.lock();
+        if inner.live.ended_at.is_some() {
+            return String::new();
+        }
+        inner.live.held.get_or_insert_default();
         let texts = inner.live.segments.iter().filter(|segment| segment.kind == LiveKind::Text);
-        if inner.live.ended_at.is_some() { String::new() } else { texts.map(|s| s.text.as_str()).collect() }
+        texts.map(|segment| segment.text.as_str()).collect()
+    }
+
+    /// Shows what was held back, unless the call was cut off.
+    pub(crate) fn release(&self) {
+        {
+            let mut inner = self.lock();
+            let held = inner.live.held.take().unwrap_or_default();
+            if inner.live.ended_at.is_some() {
+                return;
+            }
+            held.iter().for_each(|segment| inner.live.say(segment.kind, &segment.text));
+        }
+        self.changes.send_replace(());
     }
 
     /// The actor goes to sleep: readers that are behind go to the log.
@@ -208,4 +238,40 @@ impl Feed {
 /// Locks a mutex whose data stays consistent even if a holder panicked.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use petasos_core::event::{StatusIdle, StopReason};
+
+    use super::*;
+
+    fn text(feed: &Feed) -> String {
+        feed.lock().live.segments.iter().map(|segment| segment.text.as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_held_back_is_shown_unless_the_call_is_cut_off() {
+        let feed = Feeds::default().get(&"session_1".parse().unwrap());
+        let call = feed.begin_call(false);
+        feed.say(call, LiveKind::Text, "one ");
+        assert_eq!(feed.hold(), "one ");
+        feed.say(call, LiveKind::Text, "two ");
+        assert_eq!(text(&feed), "one ");
+        feed.release();
+        assert_eq!(text(&feed), "one two ");
+        assert_eq!(feed.hold(), "one two ");
+        feed.say(call, LiveKind::Text, "three ");
+        let idle = StatusIdle { stop_reason: StopReason::end_turn(), takes_up: Vec::new() };
+        feed.publish(&[Event {
+            session_id: "session_1".parse().unwrap(),
+            sequence: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            processed_at: None,
+            payload: Payload::StatusIdle(idle),
+        }]);
+        feed.release();
+        assert_eq!((text(&feed).as_str(), feed.hold().as_str()), ("one two ", ""));
+    }
 }

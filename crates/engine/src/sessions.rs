@@ -127,6 +127,10 @@ impl Engine {
     pub async fn follow(&self, tenant: &TenantId, id: &SessionId, start: Start) -> Result<Reader> {
         // Held before the log's length is read, so that nothing falls in between.
         let feed = self.shared.feeds.get(id);
+        if self.shared.stopping.is_cancelled() {
+            // The feeds that were there have been closed; nobody would close this one.
+            return Err(Error::ShuttingDown);
+        }
         let record = self.session(tenant, id).await?;
         let store = self.shared.store.clone();
         Ok(Reader::new(id.clone(), store, feed, start, record.view.last_sequence))

@@ -1,11 +1,11 @@
 //! Idle is free: no actor and no feed without a turn or a reader.
 
 use petasos_core::event::StopReason;
-use petasos_engine::{Item, Start};
+use petasos_engine::{Error, Item, Start};
 use petasos_testkit::Reply;
 use serde_json::json;
 
-use crate::world::{World, last_stop, steer};
+use crate::world::{World, last_stop, steer, tenant};
 
 #[tokio::test]
 async fn a_session_sleeps_when_its_turn_is_over() {
@@ -62,7 +62,13 @@ async fn readers_end_with_the_engine() {
     let world = World::new().await;
     let id = world.session().await;
     let mut reader = world.follow(&id, Start::Now).await;
-    let world = world.restart().await;
+    let stopped = world.engine.clone();
+    let _world = world.restart().await;
     assert_eq!(reader.next().await, None);
-    drop(world);
+    let refused = stopped.follow(&tenant(), &id, Start::Now).await.err();
+    assert!(matches!(refused, Some(Error::ShuttingDown)), "{refused:?}");
+    let refused = stopped.send(&tenant(), &id, vec![steer("late")]).await;
+    assert!(refused.is_err(), "{refused:?}");
+    drop(reader);
+    assert_eq!(stopped.held_sessions(), 0);
 }
