@@ -282,6 +282,7 @@ impl Actor {
             events.iter().for_each(|event| context.apply(event));
         }
         self.feed.publish(events);
+        self.shared.metrics.count(events);
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::feed::{Feeds, lock};
 use crate::hooks::Hooks;
 use crate::injected::Injected;
+use crate::metrics::Metrics;
 use crate::observers::Observers;
 use crate::rest::Resting;
 
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) max_tool_output_chars: usize,
     pub(crate) tool_time: Duration,
     pub(crate) feeds: Feeds,
+    pub(crate) metrics: Metrics,
     /// Sessions that have an actor. Commands are queued under this lock and an actor retires under it, so none
     /// is queued for an actor that is gone.
     pub(crate) awake: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
@@ -86,6 +88,7 @@ impl Engine {
             max_tool_output_chars: options.max_tool_output_chars,
             tool_time: options.tool_time,
             feeds: Feeds::default(),
+            metrics: Metrics::default(),
             awake: Mutex::new(HashMap::new()),
             tasks: TaskTracker::new(),
             observers: Observers::default(),
@@ -117,6 +120,16 @@ impl Engine {
         self.shared.stopping.cancel();
         self.shared.feeds.close_all();
         self.shared.tasks.wait().await;
+    }
+
+    /// What the engine counts.
+    pub fn metrics(&self) -> &Metrics {
+        &self.shared.metrics
+    }
+
+    /// What the store has done.
+    pub fn store_stats(&self) -> petasos_store::Stats {
+        self.shared.store.stats()
     }
 
     /// How many sessions have an actor.

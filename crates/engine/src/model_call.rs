@@ -93,8 +93,13 @@ impl ModelCall {
         let (messages, tools) = (request.messages.len(), request.tools.len());
         self.observe(Observation::PreApiRequest { call: self.call, messages, tools });
         let started = Instant::now();
+        let mut silent = true;
         let mut stream = model.stream(request);
         while let Some(delta) = stream.next().await {
+            if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
+                silent = false;
+                self.shared.metrics.first_token(&self.agent.model, started.elapsed());
+            }
             match delta {
                 Ok(Delta::Thinking(text)) => self.feed.say(self.live_call, LiveKind::Thinking, &text),
                 Ok(Delta::Text(text)) => self.feed.say(self.live_call, LiveKind::Text, &text),
@@ -110,7 +115,9 @@ impl ModelCall {
                     });
                 }
                 Ok(Delta::Finished(answer)) => {
-                    let duration_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+                    let took = started.elapsed();
+                    self.shared.metrics.model_call(&self.agent.model, took);
+                    let duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
                     let usage = answer.usage;
                     self.observe(Observation::PostApiRequest { call: self.call, usage, duration_ms });
                     return Ok(answer);

@@ -9,6 +9,7 @@ mod body;
 mod health;
 mod keys;
 mod listen;
+mod metrics;
 mod openapi;
 mod page;
 mod problem;

@@ -82,6 +82,12 @@ impl Operation {
         self
     }
 
+    /// The route answers with plain text.
+    pub(crate) fn text(mut self) -> Self {
+        self.content_type = "application/openmetrics-text";
+        self
+    }
+
     /// The route takes a parameter in the query.
     #[expect(clippy::needless_pass_by_value, reason = "it reads better where it is called")]
     pub(crate) fn query(mut self, name: &str, about: &str, schema: Value) -> Self {

@@ -8,7 +8,7 @@ use petasos_core::key::KeyScope;
 use serde_json::{Map, Value};
 
 use crate::openapi::{self, Api, Operation};
-use crate::{health, keys, surfaces};
+use crate::{health, keys, metrics, surfaces};
 
 /// Routes that need no key.
 pub(crate) fn open() -> Api {
@@ -34,7 +34,7 @@ async fn describe() -> Json<&'static Value> {
 
 /// The OpenAPI document of all routes.
 fn document() -> Value {
-    openapi::document(&open().and(guarded()).into_parts().1)
+    openapi::document(&open().and(guarded()).and(metrics::api()).into_parts().1)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::{auth, body, listen, request_id, routes};
 
@@ -70,6 +71,7 @@ pub(crate) struct Settings {
     pub(crate) admin_key_hash: String,
     pub(crate) keep_alive: Duration,
     pub(crate) max_body_bytes: usize,
+    pub(crate) metrics: Metrics,
     /// Ends streams when the server stops.
     pub(crate) stopping: CancellationToken,
 }
@@ -119,11 +121,15 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         admin_key_hash: hash_key(options.admin_key.expose_secret()),
         keep_alive: options.keep_alive,
         max_body_bytes: options.max_body_bytes,
+        metrics: Metrics::new(&options.engine),
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };
+    let (metrics, _) = metrics::api().into_parts();
     let (open, _) = routes::open().into_parts();
     let (guarded, _) = routes::guarded().into_parts();
+    let (open, guarded) =
+        if options.metrics_public { (open.merge(metrics), guarded) } else { (open, guarded.merge(metrics)) };
     let guarded = guarded
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
@@ -132,6 +138,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
     let router = open
         .merge(guarded)
+        .layer(middleware::from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
         .layer(cors)

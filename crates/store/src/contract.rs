@@ -15,9 +15,26 @@ use petasos_core::session::{SessionRecord, SessionView, Status};
 use crate::error::Result;
 
 /// A store: agents, sessions, their logs, keys and grants.
-pub trait Store: AgentStore + SessionStore + EventLog + KeyStore + GrantStore {}
+pub trait Store: AgentStore + SessionStore + EventLog + KeyStore + GrantStore + Observe {}
 
-impl<S: AgentStore + SessionStore + EventLog + KeyStore + GrantStore> Store for S {}
+impl<S: AgentStore + SessionStore + EventLog + KeyStore + GrantStore + Observe> Store for S {}
+
+/// What a store has done since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Transactions that were made durable.
+    pub commits: u64,
+    /// Writes in them; many share one.
+    pub writes: u64,
+    /// Writes that wait for their turn now.
+    pub waiting: u64,
+}
+
+/// What can be seen of a store at work.
+pub trait Observe: Send + Sync + 'static {
+    /// What it has done since it was opened.
+    fn stats(&self) -> Stats;
+}
 
 /// Where a listing goes on. Opaque to everyone but the store that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]

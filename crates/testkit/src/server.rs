@@ -43,6 +43,8 @@ pub struct Setup {
     pub max_body_bytes: usize,
     /// How often a quiet stream gets a comment.
     pub keep_alive: Duration,
+    /// Whether `/metrics` needs no key.
+    pub metrics_public: bool,
     /// The largest size of the database.
     pub max_store_bytes: Option<u64>,
     /// The most time that one tool call may take.
@@ -58,6 +60,7 @@ impl Default for Setup {
             models: quick_retries(),
             max_body_bytes: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
+            metrics_public: false,
             max_store_bytes: None,
             tool_time: Duration::from_secs(60),
         }
@@ -122,7 +125,7 @@ impl TestServer {
             cors_origins: Vec::new(),
             max_body_bytes: setup.max_body_bytes,
             keep_alive: setup.keep_alive,
-            metrics_public: false,
+            metrics_public: setup.metrics_public,
         };
         let server = Server::bind("127.0.0.1:0", options).await.unwrap();
         let url = format!("http://{}", server.local_addr());

@@ -11,8 +11,8 @@ use petasos_core::key::KeyRecord;
 use petasos_core::session::SessionRecord;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
-    AgentStore, Append, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Page, PageRequest,
-    Result, SessionFilter, SessionStore,
+    AgentStore, Append, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Observe, Page,
+    PageRequest, Result, SessionFilter, SessionStore, Stats,
 };
 use petasos_testkit::within;
 use tokio::sync::watch;
@@ -242,5 +242,11 @@ impl GrantStore for WatchedStore {
         tool: &'a str,
     ) -> BoxFuture<'a, Result<bool>> {
         self.inner.revoke_grant(tenant, agent_id, user_id, tool)
+    }
+}
+
+impl Observe for WatchedStore {
+    fn stats(&self) -> Stats {
+        self.inner.stats()
     }
 }

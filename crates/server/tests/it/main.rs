@@ -6,6 +6,7 @@ mod bad_input;
 mod faults;
 mod hostile;
 mod keys;
+mod operations;
 mod pauses;
 mod sessions;
 mod streams;

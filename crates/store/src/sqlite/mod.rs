@@ -32,6 +32,7 @@ use self::inspect::Found;
 use self::lock::Lock;
 use self::readers::Readers;
 use self::writer::Writer;
+use crate::contract::{Observe, Stats};
 use crate::error::Result;
 
 /// Where the database is and how much it may use.
@@ -100,5 +101,11 @@ impl SqliteStore {
 
     fn writer(&self) -> &Writer {
         &self.shared.writer
+    }
+}
+
+impl Observe for SqliteStore {
+    fn stats(&self) -> Stats {
+        self.writer().stats()
     }
 }

@@ -5,6 +5,7 @@
 //! told that a write succeeded before the commit returned.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::columns::failed;
 use super::lock::Lock;
+use crate::contract::Stats;
 use crate::error::{Error, Result};
 
 /// Writes that wait; whoever has one more waits before it is queued.
@@ -30,23 +32,33 @@ pub(super) type Chore = fn(&Connection) -> Result<bool>;
 #[derive(Debug)]
 pub(super) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
+    counts: Arc<Counts>,
     thread: Mutex<Option<JoinHandle<Result<()>>>>,
+}
+
+/// What the thread has done.
+#[derive(Debug, Default)]
+struct Counts {
+    commits: AtomicU64,
+    writes: AtomicU64,
 }
 
 impl Writer {
     /// Starts the thread. It keeps the lock until it has closed the connection.
     pub(super) fn start(connection: Connection, lock: Lock, chore: Chore) -> Result<Writer> {
         let (queue, jobs) = mpsc::channel(QUEUE);
+        let counts = Arc::new(Counts::default());
+        let counted = Arc::clone(&counts);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
-                run(&connection, jobs, chore);
+                run(&connection, jobs, chore, &counted);
                 let closed = close(connection);
                 drop(lock);
                 closed
             })
             .map_err(failed("start the thread that writes"))?;
-        Ok(Writer { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
+        Ok(Writer { queue: Mutex::new(Some(queue)), counts, thread: Mutex::new(Some(thread)) })
     }
 
     /// Runs `work` in a transaction, and returns after it is committed and on the disk.
@@ -60,6 +72,17 @@ impl Writer {
         let write = Write { work: Some(work), outcome: None, answer };
         queue.ok_or(Error::Closed)?.send(Box::new(write)).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// What has been written so far, and what waits.
+    pub(super) fn stats(&self) -> Stats {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = queue.as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
+        Stats {
+            commits: self.counts.commits.load(Ordering::Relaxed),
+            writes: self.counts.writes.load(Ordering::Relaxed),
+            waiting: waiting as u64,
+        }
     }
 
     /// Lets the thread finish what is queued, and waits until it has closed the database.
@@ -115,7 +138,7 @@ where
 }
 
 /// Serves the queue until every sender is gone and it is empty.
-fn run(connection: &Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, chore: Chore) {
+fn run(connection: &Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, chore: Chore, counts: &Counts) {
     let mut batch = Vec::with_capacity(BATCH);
     let mut busy = true;
     loop {
@@ -135,6 +158,8 @@ fn run(connection: &Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, chore: C
             return;
         }
         if !batch.is_empty() {
+            counts.commits.fetch_add(1, Ordering::Relaxed);
+            counts.writes.fetch_add(batch.len() as u64, Ordering::Relaxed);
             serve(connection, &mut batch);
         }
         busy = do_chore(connection, chore);

@@ -6,7 +6,6 @@ mod closing;
 mod durability;
 mod limits;
 mod refusal;
-mod throughput;
 
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use futures_util::stream;
 use jiff::Timestamp;
 use petasos_core::ids::{EventId, SessionId};
 use petasos_core::key::KeyScope;
-use petasos_engine::{Engine, Item, Reader, Start};
+use petasos_engine::{Item, Reader, Start};
 use tokio_util::sync::CancellationToken;
 
 use super::envelope::Envelope;
@@ -39,11 +39,11 @@ async fn stream(
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let engine: Engine = app.engine;
     let session_id: SessionId = id("session", &session)?;
     let start = start(&session_id, &query, &headers)?;
-    let reader = engine.follow(&tenant, &session_id, start).await?;
-    let frames = Frames { reader, session_id, shown_live: 0, stopping: app.settings.stopping.clone() };
+    let reader = app.engine.follow(&tenant, &session_id, start).await?;
+    let (stopping, open) = (app.settings.stopping.clone(), OpenStream::count(&app));
+    let frames = Frames { reader, session_id, shown_live: 0, stopping, _open: open };
     let frames = stream::unfold(frames, |mut frames| async move {
         let frame = frames.next().await?;
         Some((Ok::<_, Infallible>(frame), frames))
@@ -73,6 +73,23 @@ struct Frames {
     session_id: SessionId,
     shown_live: u64,
     stopping: CancellationToken,
+    _open: OpenStream,
+}
+
+/// Counts a stream for as long as it is open.
+struct OpenStream(App);
+
+impl OpenStream {
+    fn count(app: &App) -> Self {
+        app.settings.metrics.open_streams.inc();
+        OpenStream(app.clone())
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.settings.metrics.open_streams.dec();
+    }
 }
 
 impl Frames {

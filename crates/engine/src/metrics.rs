@@ -1,0 +1,137 @@
+//! Counts what sessions do, for whoever watches the server.
+//!
+//! Counting never decides anything, and labels never hold what a user wrote.
+
+use std::time::Duration;
+
+use petasos_core::event::{Event, Payload, StopReason};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// What the engine counts. Clones share the counts.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    events: Counter,
+    turns: Family<Outcome, Counter>,
+    model_calls: Family<ProviderOutcome, Counter>,
+    tokens: Family<ProviderTokens, Counter>,
+    model_seconds: Family<Provider, Histogram>,
+    first_token_seconds: Family<Provider, Histogram>,
+    tool_calls: Family<Outcome, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Provider {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderOutcome {
+    provider: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderTokens {
+    provider: String,
+    kind: &'static str,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let seconds = || Histogram::new(exponential_buckets(0.01, 2.0, 16));
+        Metrics {
+            events: Counter::default(),
+            turns: Family::default(),
+            model_calls: Family::default(),
+            tokens: Family::default(),
+            model_seconds: Family::new_with_constructor(seconds),
+            first_token_seconds: Family::new_with_constructor(seconds),
+            tool_calls: Family::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Puts everything into a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("petasos_events_appended", "Events appended to logs", self.events.clone());
+        registry.register("petasos_turns", "Turns that ended or paused, by how", self.turns.clone());
+        registry.register("petasos_model_calls", "Model calls that ended, by how", self.model_calls.clone());
+        registry.register("petasos_tokens", "Tokens of model calls, by kind", self.tokens.clone());
+        let about = "Seconds from the start of a model call to its end, retries included";
+        registry.register("petasos_model_call_seconds", about, self.model_seconds.clone());
+        let about = "Seconds from the start of a model call to its first text or reasoning";
+        registry.register("petasos_first_token_seconds", about, self.first_token_seconds.clone());
+        registry.register("petasos_tool_calls", "Tool calls that ended, by how", self.tool_calls.clone());
+    }
+
+    /// Counts what was appended.
+    pub(crate) fn count(&self, events: &[Event]) {
+        self.events.inc_by(events.len() as u64);
+        for event in events {
+            match &event.payload {
+                Payload::StatusIdle(idle) => {
+                    let outcome = match &idle.stop_reason {
+                        StopReason::EndTurn { interrupted: true, .. } => "interrupted",
+                        StopReason::EndTurn { reason: Some(_), .. } => "cut_short",
+                        StopReason::EndTurn { .. } => "end_turn",
+                        StopReason::Error { .. } => "error",
+                        StopReason::RequiresAction { .. } => "paused",
+                    };
+                    self.turns.get_or_create(&Outcome { outcome }).inc();
+                }
+                Payload::ModelFinished(finished) => {
+                    let provider = provider_of(&finished.model);
+                    let outcome = if finished.error.is_some() { "error" } else { "ok" };
+                    self.model_calls
+                        .get_or_create(&ProviderOutcome { provider: provider.clone(), outcome })
+                        .inc();
+                    let usage = finished.usage;
+                    for (kind, count) in [
+                        ("input", usage.input_tokens),
+                        ("cached_input", usage.cached_input_tokens),
+                        ("output", usage.output_tokens),
+                    ] {
+                        self.tokens
+                            .get_or_create(&ProviderTokens { provider: provider.clone(), kind })
+                            .inc_by(count);
+                    }
+                }
+                Payload::ToolResult(result) | Payload::McpToolResult(result) => {
+                    let outcome = if result.is_error { "error" } else { "ok" };
+                    self.tool_calls.get_or_create(&Outcome { outcome }).inc();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The model said its first word.
+    pub(crate) fn first_token(&self, model: &str, after: Duration) {
+        let provider = provider_of(model);
+        self.first_token_seconds.get_or_create(&Provider { provider }).observe(after.as_secs_f64());
+    }
+
+    /// The model call is over.
+    pub(crate) fn model_call(&self, model: &str, took: Duration) {
+        let provider = provider_of(model);
+        self.model_seconds.get_or_create(&Provider { provider }).observe(took.as_secs_f64());
+    }
+}
+
+/// The provider of `provider/model`. A call that an interrupt cut off has no model in the log.
+fn provider_of(model: &str) -> String {
+    match model.split_once('/') {
+        Some((provider, _)) => provider.to_owned(),
+        None => "interrupted".to_owned(),
+    }
+}

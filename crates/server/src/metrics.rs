@@ -1,0 +1,133 @@
+//! `GET /metrics`: what the server does, for Prometheus.
+
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use petasos_core::key::KeyScope;
+use petasos_engine::Engine;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use crate::openapi::{Api, Operation};
+use crate::problem::Problem;
+use crate::server::App;
+
+/// What is counted about requests, and the registry that shows it with everything else.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Family<Route, Counter>,
+    seconds: Family<Path, Histogram>,
+    /// Streams that are open now.
+    pub(crate) open_streams: Gauge,
+    awake_sessions: Gauge,
+    store_commits: Gauge<u64, AtomicU64>,
+    store_writes: Gauge<u64, AtomicU64>,
+    store_waiting: Gauge<i64, AtomicI64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    method: String,
+    path: String,
+    status: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Path {
+    path: String,
+}
+
+impl Metrics {
+    pub(crate) fn new(engine: &Engine) -> Self {
+        let seconds = || Histogram::new(exponential_buckets(0.000_5, 2.0, 16));
+        let mut metrics = Metrics {
+            registry: Registry::default(),
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(seconds),
+            open_streams: Gauge::default(),
+            awake_sessions: Gauge::default(),
+            store_commits: Gauge::default(),
+            store_writes: Gauge::default(),
+            store_waiting: Gauge::default(),
+        };
+        let registry = &mut metrics.registry;
+        engine.metrics().register(registry);
+        registry.register("petasos_http_requests", "Requests that were answered", metrics.requests.clone());
+        registry.register(
+            "petasos_http_request_seconds",
+            "Seconds until an answer began",
+            metrics.seconds.clone(),
+        );
+        registry.register("petasos_open_streams", "Streams that are open", metrics.open_streams.clone());
+        registry.register(
+            "petasos_awake_sessions",
+            "Sessions that have an actor",
+            metrics.awake_sessions.clone(),
+        );
+        let about = "Commits of the store since it was opened";
+        registry.register("petasos_store_commits", about, metrics.store_commits.clone());
+        let about = "Writes in the store's commits; many share one";
+        registry.register("petasos_store_writes", about, metrics.store_writes.clone());
+        registry.register(
+            "petasos_store_waiting",
+            "Writes that wait for a commit",
+            metrics.store_waiting.clone(),
+        );
+        metrics
+    }
+
+    /// Everything as text.
+    fn show(&self, engine: &Engine) -> Result<String, std::fmt::Error> {
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let stats = engine.store_stats();
+        self.awake_sessions.set(count(engine.awake_sessions()));
+        self.store_commits.set(stats.commits);
+        self.store_writes.set(stats.writes);
+        self.store_waiting.set(i64::try_from(stats.waiting).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+pub(crate) fn api() -> Api {
+    let summary = "What the server does, for Prometheus.";
+    Api::default().get(
+        "/metrics",
+        get(show),
+        Operation::new::<String>("metrics", summary, KeyScope::Admin).any_key().text(),
+    )
+}
+
+async fn show(State(app): State<App>) -> Result<Response, Problem> {
+    let text =
+        app.settings.metrics.show(&app.engine).map_err(|_| Problem::internal("metrics cannot be written"))?;
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
+}
+
+/// Counts a request, under its route and not its path, so that ids do not become labels.
+pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let matched = request.extensions().get::<MatchedPath>();
+    let path = matched.map_or_else(|| "none".to_owned(), |path| path.as_str().to_owned());
+    let method = request.method().as_str();
+    // Anybody can make up a method.
+    let method = if method.len() <= 7 { method.to_owned() } else { "other".to_owned() };
+    let started = Instant::now();
+    let response = next.run(request).await;
+    let metrics = &app.settings.metrics;
+    let status = response.status().as_u16();
+    metrics.seconds.get_or_create(&Path { path: path.clone() }).observe(started.elapsed().as_secs_f64());
+    metrics.requests.get_or_create(&Route { method, path, status }).inc();
+    response
+}

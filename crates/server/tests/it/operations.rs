@@ -1,0 +1,83 @@
+//! What operators look at: metrics, CORS, the description of the API.
+
+use petasos_testkit::{Reply, Setup, TestServer, within};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The whole answer to a raw request.
+#[expect(clippy::disallowed_methods, reason = "this speaks raw HTTP")]
+async fn raw(server: &TestServer, request: &str) -> String {
+    let mut stream = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    within("an answer", stream.read_to_string(&mut answer)).await.unwrap();
+    answer.to_lowercase()
+}
+
+async fn metrics(server: &TestServer, key: &str) -> String {
+    raw(server, &format!("GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{key}\r\n")).await
+}
+
+const KEY: &str = "authorization: Bearer pk_admin_key_of_tests\r\n";
+
+#[tokio::test]
+async fn metrics_count_what_happens() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    server.model.script([Reply::tool_call("todo", serde_json::json!({ "todos": [] })), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    stream.until_idle().await;
+    let shown = metrics(&server, KEY).await;
+    for line in [
+        "petasos_turns_total{outcome=\"end_turn\"} 1",
+        "petasos_model_calls_total{provider=\"openai\",outcome=\"ok\"} 2",
+        "petasos_tokens_total{provider=\"openai\",kind=\"output\"} 10",
+        "petasos_tool_calls_total{outcome=\"ok\"} 1",
+        "petasos_model_call_seconds_count{provider=\"openai\"} 2",
+        "petasos_first_token_seconds_count{provider=\"openai\"} 1",
+        "petasos_open_streams 1",
+        "petasos_http_requests_total{method=\"post\",path=\"/v1/sessions/{sessionid}/events\",status=\"200\"} 1",
+    ] {
+        assert!(shown.contains(line), "{line} is missing in\n{shown}");
+    }
+    assert!(shown.contains("petasos_store_commits"));
+    assert!(!shown.contains(&session), "ids are no labels");
+    assert!(metrics(&server, "").await.starts_with("http/1.1 401"));
+}
+
+#[tokio::test]
+async fn metrics_can_be_public() {
+    let server = TestServer::start_with(Setup { metrics_public: true, ..Setup::default() }).await;
+    assert!(metrics(&server, "").await.starts_with("http/1.1 200"));
+}
+
+#[tokio::test]
+async fn web_pages_may_ask_without_a_key_whether_they_may_ask() {
+    let server = TestServer::start().await;
+    let preflight = "OPTIONS /v1/agents HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: https://app.example\r\n\
+                     access-control-request-method: POST\r\naccess-control-request-headers: authorization\r\n\r\n";
+    let answer = raw(&server, preflight).await;
+    assert!(answer.starts_with("http/1.1 200"), "{answer}");
+    assert!(answer.contains("access-control-allow-origin: *"), "{answer}");
+    assert!(answer.contains("access-control-allow-headers: authorization"), "{answer}");
+    assert!(answer.contains("post"), "{answer}");
+    let refused = raw(
+        &server,
+        "GET /v1/agents HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: https://a.b\r\n\r\n",
+    )
+    .await;
+    assert!(
+        refused.starts_with("http/1.1 401") && refused.contains("access-control-allow-origin"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn the_api_describes_itself() {
+    let server = TestServer::start().await;
+    let description = server.client.get("/openapi.json").await.expect(200);
+    assert_eq!(description["openapi"], "3.1.0");
+    assert!(description["paths"]["/v1/sessions/{sessionId}/events"]["post"].is_object());
+    server.client_with("").get("/openapi.json").await.expect_error(401, "unauthorized");
+}
