@@ -127,6 +127,7 @@ async fn bind(
         max_body_bytes: config.max_body_bytes,
         keep_alive: KEEP_ALIVE,
         metrics_public: config.metrics_public,
+        rate_limit: config.rate_limit,
     };
     match Server::bind(listen, options).await {
         Ok(server) => Ok((server, engine)),

@@ -25,12 +25,16 @@ pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, n
 
 async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     let key = bearer(headers).ok_or_else(|| unauthorized("Send a key as Authorization: Bearer <key>."))?;
-    let caller = if hash_key(key) == app.settings.admin_key_hash {
+    let hash = hash_key(key);
+    let caller = if hash == app.settings.admin_key_hash {
         Some(Caller { tenant: TenantId::default_tenant(), scopes: vec![KeyScope::Admin] })
     } else {
         app.engine.authenticate(key).await?
     };
     let mut caller = caller.ok_or_else(|| unauthorized("The key is wrong or was revoked."))?;
+    if let Some(limiter) = &app.settings.limiter {
+        limiter.check(&hash)?;
+    }
     if let (true, Some(tenant)) = (caller.is_admin(), headers.get("x-petasos-tenant")) {
         let tenant = tenant.to_str().ok().and_then(|text| text.parse().ok());
         caller.tenant =

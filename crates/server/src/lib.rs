@@ -14,9 +14,11 @@ mod openapi;
 mod page;
 mod problem;
 mod query;
+mod rate_limit;
 mod request_id;
 mod routes;
 mod server;
 mod surfaces;
 
+pub use rate_limit::RateLimit;
 pub use server::{Error, Options, Server};

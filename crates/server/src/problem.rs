@@ -66,6 +66,14 @@ impl Problem {
         self
     }
 
+    /// Says when to come back.
+    pub(crate) fn retry_after(mut self, seconds: u128) -> Self {
+        if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
+            self.headers.push((header::RETRY_AFTER, value));
+        }
+        self
+    }
+
     /// Says that sending the same again will not help.
     fn no_retry(self) -> Self {
         self.header(HeaderName::from_static("x-should-retry"), "false")
@@ -95,10 +103,12 @@ impl From<Error> for Problem {
             }
             Error::AlreadyExists { .. } => conflict("already_exists").no_retry(),
             Error::AgentArchived { .. } => conflict("agent_archived").no_retry(),
-            Error::Busy { .. } => Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
-                .header(header::RETRY_AFTER, "1"),
-            Error::ShuttingDown => Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message)
-                .header(header::RETRY_AFTER, "1"),
+            Error::Busy { .. } => {
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message).retry_after(1)
+            }
+            Error::ShuttingDown => {
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message).retry_after(1)
+            }
             Error::Store(cause) => Problem::internal(&causes(&cause)),
         }
     }

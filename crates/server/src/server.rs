@@ -18,6 +18,7 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
+use crate::rate_limit::{Limiter, RateLimit};
 use crate::{auth, body, listen, request_id, routes};
 
 /// What a server needs.
@@ -34,6 +35,8 @@ pub struct Options {
     pub keep_alive: Duration,
     /// Whether `/metrics` needs no key.
     pub metrics_public: bool,
+    /// How many requests each key may make; none for no bound.
+    pub rate_limit: Option<RateLimit>,
 }
 
 /// Why a server does not run.
@@ -72,6 +75,7 @@ pub(crate) struct Settings {
     pub(crate) keep_alive: Duration,
     pub(crate) max_body_bytes: usize,
     pub(crate) metrics: Metrics,
+    pub(crate) limiter: Option<Limiter>,
     /// Ends streams when the server stops.
     pub(crate) stopping: CancellationToken,
 }
@@ -122,6 +126,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         keep_alive: options.keep_alive,
         max_body_bytes: options.max_body_bytes,
         metrics: Metrics::new(&options.engine),
+        limiter: options.rate_limit.map(Limiter::new),
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };

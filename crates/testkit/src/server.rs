@@ -13,7 +13,7 @@ use std::time::Duration;
 use petasos_core::limits::Limits;
 use petasos_engine::{Engine, Hooks, NoHooks, Options};
 use petasos_models::Settings;
-use petasos_server::Server;
+use petasos_server::{RateLimit, Server};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_tools::{Tool, Toolbox};
 use secrecy::SecretString;
@@ -43,6 +43,8 @@ pub struct Setup {
     pub max_body_bytes: usize,
     /// How often a quiet stream gets a comment.
     pub keep_alive: Duration,
+    /// How many requests each key may make.
+    pub rate_limit: Option<RateLimit>,
     /// Whether `/metrics` needs no key.
     pub metrics_public: bool,
     /// The largest size of the database.
@@ -60,6 +62,7 @@ impl Default for Setup {
             models: quick_retries(),
             max_body_bytes: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
+            rate_limit: None,
             metrics_public: false,
             max_store_bytes: None,
             tool_time: Duration::from_secs(60),
@@ -126,6 +129,7 @@ impl TestServer {
             max_body_bytes: setup.max_body_bytes,
             keep_alive: setup.keep_alive,
             metrics_public: setup.metrics_public,
+            rate_limit: setup.rate_limit,
         };
         let server = Server::bind("127.0.0.1:0", options).await.unwrap();
         let url = format!("http://{}", server.local_addr());

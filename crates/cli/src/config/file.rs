@@ -23,6 +23,8 @@ pub(crate) struct File {
     pub(crate) limits: Limits,
     /// How models are called.
     pub(crate) models: Models,
+    /// How many requests each key may make.
+    pub(crate) rate_limit: Option<Rate>,
     /// Browsers.
     pub(crate) cors: Cors,
     /// Metrics.
@@ -91,6 +93,16 @@ pub(crate) struct Models {
     pub(crate) call_seconds: Option<Seconds>,
     /// The most characters that an answer may have.
     pub(crate) output_chars: Option<NonZero<usize>>,
+}
+
+/// How many requests each key may make.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rate {
+    /// Requests per second, over time.
+    pub(crate) requests_per_second: NonZero<u32>,
+    /// Requests at once, after a quiet time; as many as per second unless set.
+    pub(crate) burst: Option<NonZero<u32>>,
 }
 
 /// Which web pages may use the server from a browser.

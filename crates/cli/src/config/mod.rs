@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use petasos_models::ProviderConfig;
+use petasos_server::RateLimit;
 
 pub(crate) use self::file::LogFormat;
 use self::file::{File, Seconds};
@@ -46,6 +47,8 @@ pub(crate) struct Config {
     pub(crate) tool_time: Duration,
     /// Origins that may use the server from a browser; none for all.
     pub(crate) cors_origins: Vec<String>,
+    /// How many requests each key may make.
+    pub(crate) rate_limit: Option<RateLimit>,
     /// Whether metrics are shown without a key.
     pub(crate) metrics_public: bool,
     /// How much is logged, if that was set.
@@ -85,6 +88,10 @@ impl Config {
                 .map_or(DEFAULT_TOOL_OUTPUT_CHARS, NonZero::get),
             tool_time: time(file.limits.tool_seconds).unwrap_or(DEFAULT_TOOL_TIME),
             cors_origins: file.cors.origins,
+            rate_limit: file.rate_limit.map(|limit| RateLimit {
+                per_second: limit.requests_per_second,
+                burst: limit.burst.unwrap_or(limit.requests_per_second),
+            }),
             metrics_public: file.metrics.public,
             log_level: environment.text(env::LOG)?.or(file.log.level),
             log_format: file.log.format,

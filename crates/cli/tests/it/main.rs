@@ -15,6 +15,7 @@ mod completions;
 mod doctor;
 mod installation;
 mod keys;
+mod kill;
 mod refusals;
 mod run;
 mod serve;

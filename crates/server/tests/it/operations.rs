@@ -1,5 +1,6 @@
 //! What operators look at: metrics, CORS, the description of the API.
 
+use petasos_server::RateLimit;
 use petasos_testkit::{Reply, Setup, TestServer, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -80,4 +81,20 @@ async fn the_api_describes_itself() {
     assert_eq!(description["openapi"], "3.1.0");
     assert!(description["paths"]["/v1/sessions/{sessionId}/events"]["post"].is_object());
     server.client_with("").get("/openapi.json").await.expect_error(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_key_that_asks_too_often_is_told_when_to_come_back() {
+    let one = std::num::NonZeroU32::MIN;
+    let limit = RateLimit { per_second: one, burst: one.saturating_add(1) };
+    let server = TestServer::start_with(Setup { rate_limit: Some(limit), ..Setup::default() }).await;
+    let request = format!("GET /v1/agents HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{KEY}\r\n");
+    let mut answers = Vec::new();
+    for _ in 0..20 {
+        answers.push(raw(&server, &request).await);
+    }
+    let refused = answers.iter().find(|answer| answer.starts_with("http/1.1 429")).expect("a limit");
+    assert!(refused.contains("retry-after: 1") && refused.contains("rate_limited"), "{refused}");
+    assert!(answers[0].starts_with("http/1.1 200"));
+    server.client_with("").get("/health").await.expect(200);
 }
