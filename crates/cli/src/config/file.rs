@@ -11,6 +11,7 @@ use serde::de::Error as _;
 
 /// The whole file.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct File {
     /// The address to listen on.
@@ -35,13 +36,16 @@ pub(crate) struct File {
 
 /// One model provider.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Provider {
     /// What it speaks.
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("enum" = ["openai", "openai-responses", "anthropic"])))]
     pub(crate) kind: Option<ProviderKind>,
     /// Where it is.
     pub(crate) base_url: Option<String>,
     /// Its key.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(crate) api_key: Option<SecretString>,
     /// The environment variable that holds its key.
     pub(crate) api_key_env: Option<String>,
@@ -51,6 +55,7 @@ pub(crate) struct Provider {
 
 /// Bounds of turns, tools and requests.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
     /// Model calls in one turn.
@@ -73,6 +78,7 @@ pub(crate) struct Limits {
 
 /// How models are called.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Models {
     /// Attempts in all, the first one included.
@@ -97,6 +103,7 @@ pub(crate) struct Models {
 
 /// How many requests each key may make.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rate {
     /// Requests per second, over time.
@@ -107,6 +114,7 @@ pub(crate) struct Rate {
 
 /// Which web pages may use the server from a browser.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Cors {
     /// Their origins; none listed means all.
@@ -115,6 +123,7 @@ pub(crate) struct Cors {
 
 /// Who sees the metrics.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Metrics {
     /// Whether they are shown without a key.
@@ -123,6 +132,7 @@ pub(crate) struct Metrics {
 
 /// The log of the process, on standard error.
 #[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Log {
     /// How much is logged.
@@ -133,6 +143,7 @@ pub(crate) struct Log {
 
 /// What a line of the log looks like.
 #[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
     /// For people.
@@ -144,6 +155,7 @@ pub(crate) enum LogFormat {
 
 /// A length of time, written as seconds; fractions are allowed.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "f64"))]
 pub(crate) struct Seconds(pub(crate) Duration);
 
 impl<'de> Deserialize<'de> for Seconds {

@@ -3,6 +3,8 @@
 mod file;
 mod providers;
 mod read;
+#[cfg(test)]
+mod reference;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
