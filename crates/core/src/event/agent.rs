@@ -1,0 +1,138 @@
+//! What the agent says, thinks, calls and asks.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Block;
+use crate::ids::{RequestId, ThreadId, ToolUseId};
+use crate::model::Opaque;
+
+/// Payload of `agent.message`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentMessage {
+    /// The whole text.
+    pub text: String,
+}
+
+/// Payload of `agent.thinking`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentThinking {
+    /// The readable part, possibly empty.
+    pub text: String,
+    /// What the provider wants back to continue this reasoning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opaque: Option<Opaque>,
+}
+
+/// Whether running a tool twice could do harm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolEffect {
+    /// It only looks.
+    ReadOnly,
+    /// It may change something, and is never run twice by itself.
+    SideEffect,
+}
+
+/// Payload of `agent.tool_use` and `agent.mcp_tool_use`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// Names this call.
+    pub id: ToolUseId,
+    /// The tool's name.
+    pub tool: String,
+    /// Its arguments.
+    pub input: Map<String, Value>,
+    /// Whether it changes anything.
+    pub effect: ToolEffect,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// Whether it waits for a confirmation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub requires_action: bool,
+}
+
+/// Payload of `agent.tool_result` and `agent.mcp_tool_result`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The call that this ends.
+    pub tool_use_id: ToolUseId,
+    /// The tool's name.
+    pub tool: String,
+    /// What the model is told.
+    pub content: Vec<Block>,
+    /// Whether the tool failed, was denied or never ran.
+    pub is_error: bool,
+}
+
+/// Payload of `agent.custom_tool_use`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CustomToolUse {
+    /// Names this call.
+    pub id: ToolUseId,
+    /// The tool's name in the agent's definition.
+    pub tool: String,
+    /// Its arguments.
+    pub input: Map<String, Value>,
+}
+
+/// Payload of `agent.clarify_request`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClarifyRequest {
+    /// What the answer refers to.
+    pub request_id: RequestId,
+    /// The question.
+    pub question: String,
+    /// Offered answers; none for an open question.
+    pub choices: Option<Vec<String>>,
+}
+
+impl ClarifyRequest {
+    /// The arguments of the `clarify` call that raised it.
+    pub fn input(&self) -> Map<String, Value> {
+        object([("question", self.question.as_str().into()), ("choices", self.choices.clone().into())])
+    }
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Payload of `agent.sudo_request`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SudoRequest {
+    /// What the answer refers to.
+    pub request_id: RequestId,
+    /// The call that waits for the password.
+    pub tool_use_id: ToolUseId,
+    /// The command.
+    pub command: String,
+}
+
+/// Payload of `agent.secret_request`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SecretRequest {
+    /// What the answer refers to.
+    pub request_id: RequestId,
+    /// The environment variable that will hold the value.
+    pub name: String,
+    /// What to tell the person who is asked.
+    pub prompt: String,
+}
+
+impl SecretRequest {
+    /// The arguments of the `request_secret` call that raised it.
+    pub fn input(&self) -> Map<String, Value> {
+        object([("name", self.name.as_str().into()), ("prompt", self.prompt.as_str().into())])
+    }
+}
+
+/// Payload of `agent.thread_message_sent` and `agent.thread_message_received`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadMessage {
+    /// The subagent's log.
+    pub thread_id: ThreadId,
+    /// What was said.
+    pub content: Vec<Block>,
+}

@@ -1,0 +1,247 @@
+//! The entries of a session's log.
+//!
+//! These are the persisted shapes: they change only by addition, and no wire protocol may be served from
+//! them directly. Type names follow the Herm events reference where it has one; the rest are internal and
+//! start with `span.`, `tool.` or are `session.` entries that no protocol shows.
+
+mod agent;
+mod session;
+mod user;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::ids::{EventId, SessionId};
+
+pub use agent::*;
+pub use session::*;
+pub use user::*;
+
+/// One durable entry of one session's log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The session whose log this is.
+    pub session_id: SessionId,
+    /// Its place in the log: 1, 2, 3 … without gaps.
+    pub sequence: u64,
+    /// When it was appended.
+    pub created_at: Timestamp,
+    /// When a later event took it up. Only user events are ever waiting; for the others this is `created_at`.
+    pub processed_at: Option<Timestamp>,
+    /// What happened.
+    pub payload: Payload,
+}
+
+impl Event {
+    /// The id under which every surface shows this event.
+    pub fn id(&self) -> EventId {
+        EventId { session_id: self.session_id.clone(), sequence: self.sequence }
+    }
+}
+
+/// A piece of content. Text for now; further kinds are added as variants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    /// Plain text.
+    Text {
+        /// The text itself.
+        text: String,
+    },
+}
+
+impl Block {
+    /// A text block.
+    pub fn text(text: impl Into<String>) -> Self {
+        Block::Text { text: text.into() }
+    }
+
+    /// The text of this block.
+    pub fn as_text(&self) -> &str {
+        match self {
+            Block::Text { text } => text,
+        }
+    }
+}
+
+/// The text of all blocks, one after another.
+pub fn joined_text(content: &[Block]) -> String {
+    content.iter().map(Block::as_text).collect()
+}
+
+/// What happened, by type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Payload {
+    /// A user's message: opens a turn.
+    #[serde(rename = "user.message")]
+    UserMessage(UserMessage),
+    /// Guidance for the turn under way, or for the next one.
+    #[serde(rename = "user.steer")]
+    UserSteer(UserSteer),
+    /// Ends the turn under way.
+    #[serde(rename = "user.interrupt")]
+    UserInterrupt(UserInterrupt),
+    /// Allows or denies a tool call.
+    #[serde(rename = "user.tool_confirmation")]
+    UserToolConfirmation(ToolConfirmation),
+    /// What the application's own tool returned.
+    #[serde(rename = "user.custom_tool_result")]
+    UserCustomToolResult(CustomToolResult),
+    /// The answer to a clarification.
+    #[serde(rename = "user.clarify_result")]
+    UserClarifyResult(ClarifyResult),
+    /// A sudo password came in. The password itself is never stored.
+    #[serde(rename = "user.sudo_result")]
+    UserSudoResult(RequestAnswered),
+    /// A secret came in. The value itself is never stored.
+    #[serde(rename = "user.secret_result")]
+    UserSecretResult(RequestAnswered),
+
+    /// A turn started or went on after a pause.
+    #[serde(rename = "session.status_running")]
+    StatusRunning {},
+    /// A turn ended or paused.
+    #[serde(rename = "session.status_idle")]
+    StatusIdle(StatusIdle),
+
+    /// What the agent said.
+    #[serde(rename = "agent.message")]
+    AgentMessage(AgentMessage),
+    /// What the agent thought.
+    #[serde(rename = "agent.thinking")]
+    AgentThinking(AgentThinking),
+    /// A call of a built-in tool.
+    #[serde(rename = "agent.tool_use")]
+    ToolUse(ToolUse),
+    /// The result of a built-in tool.
+    #[serde(rename = "agent.tool_result")]
+    ToolResult(ToolResult),
+    /// A call of an MCP server's tool.
+    #[serde(rename = "agent.mcp_tool_use")]
+    McpToolUse(ToolUse),
+    /// The result of an MCP server's tool.
+    #[serde(rename = "agent.mcp_tool_result")]
+    McpToolResult(ToolResult),
+    /// A call of a tool that the application runs.
+    #[serde(rename = "agent.custom_tool_use")]
+    CustomToolUse(CustomToolUse),
+    /// A question to the user.
+    #[serde(rename = "agent.clarify_request")]
+    ClarifyRequest(ClarifyRequest),
+    /// A command needs a sudo password.
+    #[serde(rename = "agent.sudo_request")]
+    SudoRequest(SudoRequest),
+    /// The agent needs a secret value.
+    #[serde(rename = "agent.secret_request")]
+    SecretRequest(SecretRequest),
+    /// Work was handed to a subagent.
+    #[serde(rename = "agent.thread_message_sent")]
+    ThreadMessageSent(ThreadMessage),
+    /// A subagent's result came back.
+    #[serde(rename = "agent.thread_message_received")]
+    ThreadMessageReceived(ThreadMessage),
+
+    /// Internal: a model call is about to start.
+    #[serde(rename = "span.model_started")]
+    ModelStarted(ModelStarted),
+    /// Internal: a model call ended, with what it cost.
+    #[serde(rename = "span.model_finished")]
+    ModelFinished(ModelFinished),
+    /// Internal: a tool is about to start. It is in the log before the tool runs.
+    #[serde(rename = "tool.started")]
+    ToolStarted(ToolStarted),
+    /// Internal: the title was set, or generated.
+    #[serde(rename = "session.titled")]
+    Titled(Titled),
+    /// Internal: the metadata was replaced by this.
+    #[serde(rename = "session.metadata_changed")]
+    MetadataChanged {
+        /// The whole metadata after the change.
+        metadata: Map<String, Value>,
+    },
+    /// Internal: the session was archived.
+    #[serde(rename = "session.archived")]
+    Archived {},
+    /// Internal: what came before is read by the model as this summary from now on.
+    #[serde(rename = "session.compacted")]
+    Compacted(Compacted),
+}
+
+/// Every type name that a Herm client can see in the log, in the order of the events reference.
+pub const SHOWN_TYPES: &[&str] = &[
+    "user.message",
+    "user.steer",
+    "user.interrupt",
+    "user.tool_confirmation",
+    "user.custom_tool_result",
+    "user.clarify_result",
+    "user.sudo_result",
+    "user.secret_result",
+    "session.status_running",
+    "session.status_idle",
+    "agent.message",
+    "agent.thinking",
+    "agent.tool_use",
+    "agent.tool_result",
+    "agent.mcp_tool_use",
+    "agent.mcp_tool_result",
+    "agent.custom_tool_use",
+    "agent.clarify_request",
+    "agent.sudo_request",
+    "agent.secret_request",
+    "agent.thread_message_sent",
+    "agent.thread_message_received",
+];
+
+impl Payload {
+    /// The type name under which the event is stored and filtered.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Payload::UserMessage(_) => "user.message",
+            Payload::UserSteer(_) => "user.steer",
+            Payload::UserInterrupt(_) => "user.interrupt",
+            Payload::UserToolConfirmation(_) => "user.tool_confirmation",
+            Payload::UserCustomToolResult(_) => "user.custom_tool_result",
+            Payload::UserClarifyResult(_) => "user.clarify_result",
+            Payload::UserSudoResult(_) => "user.sudo_result",
+            Payload::UserSecretResult(_) => "user.secret_result",
+            Payload::StatusRunning {} => "session.status_running",
+            Payload::StatusIdle(_) => "session.status_idle",
+            Payload::AgentMessage(_) => "agent.message",
+            Payload::AgentThinking(_) => "agent.thinking",
+            Payload::ToolUse(_) => "agent.tool_use",
+            Payload::ToolResult(_) => "agent.tool_result",
+            Payload::McpToolUse(_) => "agent.mcp_tool_use",
+            Payload::McpToolResult(_) => "agent.mcp_tool_result",
+            Payload::CustomToolUse(_) => "agent.custom_tool_use",
+            Payload::ClarifyRequest(_) => "agent.clarify_request",
+            Payload::SudoRequest(_) => "agent.sudo_request",
+            Payload::SecretRequest(_) => "agent.secret_request",
+            Payload::ThreadMessageSent(_) => "agent.thread_message_sent",
+            Payload::ThreadMessageReceived(_) => "agent.thread_message_received",
+            Payload::ModelStarted(_) => "span.model_started",
+            Payload::ModelFinished(_) => "span.model_finished",
+            Payload::ToolStarted(_) => "tool.started",
+            Payload::Titled(_) => "session.titled",
+            Payload::MetadataChanged { .. } => "session.metadata_changed",
+            Payload::Archived {} => "session.archived",
+            Payload::Compacted(_) => "session.compacted",
+        }
+    }
+
+    /// Whether a person or application sent this, so that it waits until the session takes it up.
+    pub fn is_from_user(&self) -> bool {
+        self.type_name().starts_with("user.")
+    }
+
+    /// The sequences of the user events that this event takes up.
+    pub fn takes_up(&self) -> &[u64] {
+        match self {
+            Payload::ModelStarted(started) => &started.takes_up,
+            Payload::StatusIdle(idle) => &idle.takes_up,
+            _ => &[],
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! How turns go, and what is noted about a session beside them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ToolUseId;
+use crate::model::Usage;
+
+/// Payload of `session.status_idle`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusIdle {
+    /// Why the session is idle.
+    pub stop_reason: StopReason,
+    /// User events that this settles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes_up: Vec<u64>,
+}
+
+/// Why a session became idle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StopReason {
+    /// The turn is over.
+    EndTurn {
+        /// Why the model stopped, when it was not of its own accord.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<CutShort>,
+        /// Whether a user interrupted it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interrupted: bool,
+    },
+    /// The turn failed.
+    Error {
+        /// A stable code for programs.
+        code: String,
+        /// What happened and what to do, for people.
+        message: String,
+    },
+    /// The turn waits for answers from outside.
+    RequiresAction {
+        /// The ids of the actions, in the order in which they were raised.
+        event_ids: Vec<String>,
+    },
+}
+
+impl StopReason {
+    /// An ordinary end of a turn.
+    pub fn end_turn() -> Self {
+        StopReason::EndTurn { reason: None, interrupted: false }
+    }
+}
+
+/// Why a model's answer is shorter than it wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CutShort {
+    /// It reached its output limit.
+    MaxTokens,
+    /// It declined to answer.
+    Refusal,
+}
+
+/// Payload of `span.model_started`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelStarted {
+    /// Counts the model calls of the turn, from 1.
+    pub call: u32,
+    /// User events that the model sees for the first time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes_up: Vec<u64>,
+}
+
+/// Payload of `span.model_finished`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFinished {
+    /// The call that ended.
+    pub call: u32,
+    /// The model that answered, as `provider/model`.
+    pub model: String,
+    /// What it cost.
+    pub usage: Usage,
+    /// Why the answer is shorter than the model wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_short: Option<CutShort>,
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+}
+
+/// Why a model call or a turn failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// A stable code for programs.
+    pub code: String,
+    /// What happened and what to do, for people.
+    pub message: String,
+}
+
+/// Payload of `tool.started`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStarted {
+    /// The call that starts.
+    pub tool_use_id: ToolUseId,
+}
+
+/// Who named a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TitleSource {
+    /// A person or application; never overwritten by us.
+    User,
+    /// We did.
+    Generated,
+}
+
+/// Payload of `session.titled`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Titled {
+    /// The title; none if it was removed.
+    pub title: Option<String>,
+    /// Who chose it.
+    pub source: TitleSource,
+}
+
+/// Payload of `session.compacted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// The last event that the summary stands for.
+    pub through: u64,
+    /// The summary.
+    pub summary: String,
+}
