@@ -89,7 +89,6 @@ impl Operation {
     }
 
     /// The route takes a parameter in the query.
-    #[expect(clippy::needless_pass_by_value, reason = "it reads better where it is called")]
     pub(crate) fn query(mut self, name: &str, about: &str, schema: Value) -> Self {
         self.parameters.push(json!({ "name": name, "in": "query", "description": about, "schema": schema }));
         self
