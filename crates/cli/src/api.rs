@@ -9,6 +9,7 @@ use petasos_net::{Client, Method, Response};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
+use crate::connect::is_local;
 use crate::home::Home;
 use crate::server_file::ServerFile;
 
@@ -16,6 +17,8 @@ use crate::server_file::ServerFile;
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 /// The most time that an answer may take.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// The most time that the server may take to copy or take in what may be large.
+const LONG_TIME: Duration = Duration::from_secs(6 * 3600);
 /// The most entries that the server puts on one page.
 const PAGE: usize = 100;
 
@@ -122,6 +125,16 @@ impl Api {
         self.send(Method::Post, path, Some(body)).await
     }
 
+    /// `POST` of something that takes as long as there is data.
+    pub(crate) async fn post_long(&self, path: &str) -> Result<Value> {
+        self.send_within(LONG_TIME, Method::Post, path, None).await
+    }
+
+    /// Whether the server is on this machine, as far as its address tells.
+    pub(crate) fn is_local(&self) -> bool {
+        is_local(&self.url())
+    }
+
     /// `PATCH`
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value> {
         self.send(Method::Patch, path, Some(body)).await
@@ -156,10 +169,20 @@ impl Api {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
+        self.send_within(ANSWER_TIME, method, path, body).await
+    }
+
+    async fn send_within(
+        &self,
+        time: Duration,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<Value> {
         let answer = async { read(self.request(method, path, &[], body).await?).await };
-        match tokio::time::timeout(ANSWER_TIME, answer).await {
+        match tokio::time::timeout(time, answer).await {
             Ok(answer) => answer,
-            Err(_) => bail!("{} did not answer within {} seconds", self.url(), ANSWER_TIME.as_secs()),
+            Err(_) => bail!("{} did not answer within {} seconds", self.url(), time.as_secs()),
         }
     }
 

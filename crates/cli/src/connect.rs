@@ -198,7 +198,7 @@ fn no_key(url: &str) -> String {
 }
 
 /// Whether a URL leads to this machine.
-fn is_local(url: &str) -> bool {
+pub(crate) fn is_local(url: &str) -> bool {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {

@@ -50,6 +50,11 @@ impl Home {
         self.path.join("petasos.db")
     }
 
+    /// The directory with backups.
+    pub(crate) fn backups(&self) -> PathBuf {
+        self.path.join("backups")
+    }
+
     /// The file with the admin key.
     pub(crate) fn admin_key(&self) -> PathBuf {
         self.path.join("admin.key")

@@ -42,7 +42,7 @@ impl Instance {
         listen: &str,
         admin_key: SecretString,
     ) -> Result<Instance> {
-        match bind(config, store.clone(), listen, admin_key).await {
+        match bind(config, store.clone(), home, listen, admin_key).await {
             Ok((server, engine)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
                 agent_files.sync(&engine).await;
@@ -107,10 +107,12 @@ impl Stopped {
 async fn bind(
     config: Config,
     store: SqliteStore,
+    home: &Home,
     listen: &str,
     admin_key: SecretString,
 ) -> Result<(Server, Engine)> {
     let client = petasos_net::Client::new(&config.net)?;
+    let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client),
@@ -128,6 +130,7 @@ async fn bind(
         keep_alive: KEEP_ALIVE,
         metrics_public: config.metrics_public,
         rate_limit: config.rate_limit,
+        backups: Some(backups),
     };
     match Server::bind(listen, options).await {
         Ok(server) => Ok((server, engine)),

@@ -89,6 +89,12 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
             })
             .await?;
         }
+        Command::Backup(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::backup::run(api, args.file, format).await
+            })
+            .await?;
+        }
         Command::Sessions(args) => {
             with_server(&args.connect, args.format, environment, async |api, format| {
                 commands::sessions::run(api, args.command, format).await

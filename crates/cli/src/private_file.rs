@@ -28,19 +28,21 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn beside(path: &Path) -> PathBuf {
+/// What a file is called while it is written.
+pub(crate) fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     PathBuf::from(name)
 }
 
+/// Makes what was done in a file's directory durable.
 #[cfg(unix)]
-fn sync_parent(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all())
 }
 
 #[cfg(not(unix))]
-fn sync_parent(_path: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(_path: &Path) -> io::Result<()> {
     Ok(())
 }

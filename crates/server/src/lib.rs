@@ -5,6 +5,7 @@
 //! [`problem`].
 
 mod auth;
+mod backup;
 mod body;
 mod health;
 mod keys;
@@ -20,5 +21,6 @@ mod routes;
 mod server;
 mod surfaces;
 
+pub use backup::Backups;
 pub use rate_limit::RateLimit;
 pub use server::{Error, Options, Server};

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
+use crate::backup::Backups;
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::rate_limit::{Limiter, RateLimit};
@@ -37,6 +38,8 @@ pub struct Options {
     pub metrics_public: bool,
     /// How many requests each key may make; none for no bound.
     pub rate_limit: Option<RateLimit>,
+    /// What makes backups; none if the store cannot copy itself.
+    pub backups: Option<Backups>,
 }
 
 /// Why a server does not run.
@@ -76,6 +79,7 @@ pub(crate) struct Settings {
     pub(crate) max_body_bytes: usize,
     pub(crate) metrics: Metrics,
     pub(crate) limiter: Option<Limiter>,
+    pub(crate) backups: Option<Backups>,
     /// Ends streams when the server stops.
     pub(crate) stopping: CancellationToken,
 }
@@ -127,6 +131,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         max_body_bytes: options.max_body_bytes,
         metrics: Metrics::new(&options.engine),
         limiter: options.rate_limit.map(Limiter::new),
+        backups: options.backups,
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };

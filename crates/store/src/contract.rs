@@ -4,6 +4,8 @@
 //! machine. A write is seen whole or not at all. A page that follows a cursor repeats nothing and skips
 //! nothing that was there when the first page was read, however many rows were added since.
 
+use std::path::PathBuf;
+
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use petasos_core::agent::AgentVersion;
@@ -34,6 +36,16 @@ pub struct Stats {
 pub trait Observe: Send + Sync + 'static {
     /// What it has done since it was opened.
     fn stats(&self) -> Stats;
+}
+
+/// Copies of everything in a store, made while it is in use.
+///
+/// This is no part of [`Store`]: a store that is a server of its own comes with its own way to do this.
+pub trait Backup: Send + Sync + 'static {
+    /// Writes a copy to a file that is not there yet, and returns its size. The copy is of one moment and holds every
+    /// write that was acknowledged before this was called. There is no file before all of it is on the disk.
+    /// `AlreadyExists` if the file is there, `BackupUnderWay` if another copy is being made.
+    fn backup(&self, to: PathBuf) -> BoxFuture<'_, Result<u64>>;
 }
 
 /// Where a listing goes on. Opaque to everyone but the store that made it.

@@ -60,6 +60,9 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// One backup is made at a time.
+    #[error("a backup is being made already; wait until it is done")]
+    BackupUnderWay,
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,

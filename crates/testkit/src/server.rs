@@ -130,6 +130,10 @@ impl TestServer {
             keep_alive: setup.keep_alive,
             metrics_public: setup.metrics_public,
             rate_limit: setup.rate_limit,
+            backups: Some(petasos_server::Backups {
+                store: Arc::new(store.clone()),
+                directory: home.path().join("backups"),
+            }),
         };
         let server = Server::bind("127.0.0.1:0", options).await.unwrap();
         let url = format!("http://{}", server.local_addr());

@@ -1,4 +1,4 @@
-//! Arguments of the commands that administer: `keys`, `agents`, `sessions`.
+//! Arguments of the commands that administer: `keys`, `agents`, `sessions`, `backup`.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,29 @@ use clap::{Args, Subcommand, ValueEnum};
 use petasos_core::key::KeyScope;
 
 use super::{ConnectArgs, FormatArgs, ListArgs};
+
+const BACKUP_EXAMPLES: &str = "\
+Examples:
+  petasos backup                     into backups/ of the server's home
+  petasos backup /mnt/copy.db        to a file that is not there yet
+  petasos backup /mnt/nightly/       into a directory, under a name with the time
+
+Everything that was acknowledged before is in the copy, and sessions go on while it is made. To restore
+it, stop the server and put it in the place of petasos.db, without the -wal and -shm files of the old one.";
+
+/// Arguments of `backup`.
+#[derive(Args)]
+#[command(after_help = BACKUP_EXAMPLES)]
+pub(crate) struct BackupArgs {
+    /// Where the copy goes, on the server's machine [default: backups/ of the server's home]
+    pub(crate) file: Option<PathBuf>,
+    /// How the server is reached.
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+    /// How results are shown.
+    #[command(flatten)]
+    pub(crate) format: FormatArgs,
+}
 
 const KEYS_EXAMPLES: &str = "\
 Examples:

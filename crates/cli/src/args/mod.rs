@@ -10,7 +10,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use self::admin::{
-    AgentsArgs, AgentsCommand, KeysArgs, KeysCommand, SessionFilterArgs, SessionsArgs, SessionsCommand,
+    AgentsArgs, AgentsCommand, BackupArgs, KeysArgs, KeysCommand, SessionFilterArgs, SessionsArgs,
+    SessionsCommand,
 };
 pub(crate) use self::talk::{ChatArgs, PartnerArgs, RunArgs};
 
@@ -22,6 +23,7 @@ Examples:
   petasos chat                                   talk in the terminal
   petasos agents create agent.yaml               a new agent from a file
   petasos keys create --name ci --scope sessions:read
+  petasos backup copy.db                         everything, while the server runs
 
 Environment:
   PETASOS_HOME      the home directory (default ~/.petasos)
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Look at sessions, put them away, delete them
     Sessions(SessionsArgs),
+    /// Copy the whole database while the server runs
+    Backup(BackupArgs),
     /// Check the installation and say how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell

@@ -1,6 +1,7 @@
 //! Commands that talk to a server. Each file is one noun.
 
 pub(crate) mod agents;
+pub(crate) mod backup;
 pub(crate) mod keys;
 pub(crate) mod sessions;
 

@@ -9,6 +9,7 @@
 
 mod agent_files;
 mod agents;
+mod backup;
 mod chat;
 mod chat_lives_on;
 mod completions;

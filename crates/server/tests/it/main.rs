@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod agents;
+mod backup;
 mod bad_input;
 mod faults;
 mod hostile;

@@ -45,6 +45,14 @@ pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
+/// Opens an empty file that a copy is written to. It is synced when it is whole, and is thrown away before that.
+pub(super) fn open_copy(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.pragma_update(None, "journal_mode", "OFF")?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    Ok(connection)
+}
+
 /// Opens a database to look at it, in a way that changes neither it nor its write-ahead log.
 pub(super) fn open_to_inspect(path: &Path, has_log: bool) -> rusqlite::Result<Connection> {
     let connection =

@@ -41,21 +41,23 @@ pub(super) fn create(path: &Path) -> Result<()> {
     sync_parent(path).map_err(failed(format!("sync the directory of {}", path.display())))
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// The path with this at its end.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-/// SQLite gives the files beside a database the mode of the database.
-fn create_empty(path: &Path) -> io::Result<()> {
+/// Makes an empty file for its owner only. SQLite gives the files beside a database the mode of the database.
+pub(super) fn create_empty(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -63,13 +65,14 @@ fn create_empty(path: &Path) -> io::Result<()> {
     options.open(path).map(drop)
 }
 
+/// Makes what was done in a file's directory durable.
 #[cfg(unix)]
-fn sync_parent(path: &Path) -> io::Result<()> {
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all())
 }
 
 #[cfg(not(unix))]
-fn sync_parent(_path: &Path) -> io::Result<()> {
+pub(super) fn sync_parent(_path: &Path) -> io::Result<()> {
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! Nothing here may block a thread of the async runtime, and no type of SQLite may leave this module.
 
 mod agents;
+mod backup;
 mod columns;
 mod connection;
 mod create;
@@ -27,6 +28,7 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use self::backup::Backups;
 use self::columns::failed;
 use self::inspect::Found;
 use self::lock::Lock;
@@ -66,6 +68,7 @@ pub struct SqliteStore {
 struct Shared {
     readers: Readers,
     writer: Writer,
+    backups: Arc<Backups>,
 }
 
 impl SqliteStore {
@@ -86,11 +89,14 @@ impl SqliteStore {
             tracing::info!(path = %path.display(), version = migrate::known_version(), "migrated the database");
         }
         let writer = Writer::start(connection, lock, sessions::sweep)?;
-        Ok(SqliteStore { shared: Arc::new(Shared { readers: Readers::new(path, readers), writer }) })
+        let shared = Shared { readers: Readers::new(path, readers), writer, backups: Arc::default() };
+        Ok(SqliteStore { shared: Arc::new(shared) })
     }
 
-    /// Finishes what is under way, copies the write-ahead log into the database and closes it for all clones.
+    /// Finishes what is under way, but for a backup, copies the write-ahead log into the database and closes it for
+    /// all clones.
     pub async fn close(&self) -> Result<()> {
+        self.shared.backups.stop();
         self.shared.readers.close().await;
         self.shared.writer.stop().await
     }
