@@ -115,6 +115,23 @@ impl Api {
         bail!("the server's answer is no stream of events; is it a petasos server?")
     }
 
+    /// Begins to read the export of a session.
+    pub(crate) async fn export(&self, session_id: &str) -> Result<Response> {
+        let response =
+            self.request(Method::Get, &path(&["sessions", session_id, "export"]), &[], None).await?;
+        if response.status() == 200 {
+            return Ok(response);
+        }
+        read(response).await?;
+        bail!("the server's answer is no export; is it a petasos server?")
+    }
+
+    /// Sends an export, as it is, to be taken in.
+    pub(crate) async fn import(&self, lines: String, query: &[(&str, &str)]) -> Result<Value> {
+        let path = with_query(&path(&["sessions", "import"]), query);
+        self.send_within(LONG_TIME, Method::Post, &path, Some(lines)).await
+    }
+
     /// `GET`
     pub(crate) async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Value> {
         self.send(Method::Get, &with_query(path, query), None).await
@@ -169,7 +186,7 @@ impl Api {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
-        self.send_within(ANSWER_TIME, method, path, body).await
+        self.send_within(ANSWER_TIME, method, path, body.map(Value::to_string)).await
     }
 
     async fn send_within(
@@ -177,7 +194,7 @@ impl Api {
         time: Duration,
         method: Method,
         path: &str,
-        body: Option<&Value>,
+        body: Option<String>,
     ) -> Result<Value> {
         let answer = async { read(self.request(method, path, &[], body).await?).await };
         match tokio::time::timeout(time, answer).await {
@@ -191,7 +208,7 @@ impl Api {
         method: Method,
         path: &str,
         headers: &[(&str, &str)],
-        body: Option<&Value>,
+        body: Option<String>,
     ) -> Result<Response> {
         let url = format!("{}{path}", self.url());
         let authorization = format!("Bearer {}", self.key.expose_secret());
@@ -203,8 +220,7 @@ impl Api {
         if let Some(tenant) = &self.tenant {
             all.push(("x-petasos-tenant", tenant));
         }
-        let body = body.map(|body| body.to_string().into());
-        Ok(self.client.request(method, &url, &all, body).await?)
+        Ok(self.client.request(method, &url, &all, body.map(Into::into)).await?)
     }
 }
 

@@ -9,15 +9,20 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let new = beside(path);
     // A crash may have left one behind, with any mode.
     remove(&new)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
+    let mut file = create_new(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)?;
     sync_parent(path)
+}
+
+/// Makes an empty file that is not there yet, for its owner only.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Removes a file, if it is there.

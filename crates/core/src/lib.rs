@@ -9,6 +9,7 @@
 pub mod agent;
 pub mod context;
 pub mod event;
+pub mod export;
 pub mod ids;
 pub mod key;
 pub mod limits;

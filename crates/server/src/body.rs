@@ -26,6 +26,18 @@ pub(crate) async fn refuse_too_large(State(app): State<App>, request: Request, n
     next.run(request).await
 }
 
+/// A body as it came.
+pub(crate) struct Raw(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
+        bytes.map_err(|_| too_slow())?.map(Raw).map_err(|rejection| unreadable(&rejection))
+    }
+}
+
 /// A JSON body. The content type is not looked at: whoever sends JSON here means it.
 pub(crate) struct Body<T>(pub(crate) T);
 
@@ -33,8 +45,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
-        let bytes = bytes.map_err(|_| too_slow())?.map_err(|rejection| unreadable(&rejection))?;
+        let Raw(bytes) = Raw::from_request(request, state).await?;
         // An absent body is an empty object, for requests that have nothing to say.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         let parsed = serde_json::from_slice(bytes);

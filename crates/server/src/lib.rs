@@ -20,6 +20,7 @@ mod request_id;
 mod routes;
 mod server;
 mod surfaces;
+mod transfer;
 
 pub use backup::Backups;
 pub use rate_limit::RateLimit;

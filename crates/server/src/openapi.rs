@@ -28,6 +28,7 @@ pub(crate) struct Operation {
     security: Value,
     parameters: Vec<Value>,
     body: Option<SchemaOf>,
+    body_type: &'static str,
     success: u16,
     answer: SchemaOf,
     content_type: &'static str,
@@ -46,6 +47,7 @@ impl Operation {
             security: json!([{ "key": [scope.as_str()] }]),
             parameters: Vec::new(),
             body: None,
+            body_type: "application/json",
             success: 200,
             answer: |generator| generator.subschema_for::<T>(),
             content_type: "application/json",
@@ -70,6 +72,12 @@ impl Operation {
         self
     }
 
+    /// The route takes text.
+    pub(crate) fn takes_text(mut self) -> Self {
+        self.body_type = "text/plain";
+        self.takes::<String>()
+    }
+
     /// The route answers with 201.
     pub(crate) fn creates(mut self) -> Self {
         self.success = 201;
@@ -85,6 +93,12 @@ impl Operation {
     /// The route answers with plain text.
     pub(crate) fn text(mut self) -> Self {
         self.content_type = "application/openmetrics-text";
+        self
+    }
+
+    /// The route answers with content of this type.
+    pub(crate) fn answers_as(mut self, content_type: &'static str) -> Self {
+        self.content_type = content_type;
         self
     }
 
@@ -130,7 +144,7 @@ impl Operation {
             },
         });
         if let Some(body) = self.body {
-            description["requestBody"] = json!({ "content": content(body(bodies), "application/json") });
+            description["requestBody"] = json!({ "content": content(body(bodies), self.body_type) });
         }
         description["security"] = self.security.clone();
         description

@@ -8,7 +8,7 @@ use petasos_core::key::KeyScope;
 use serde_json::{Map, Value};
 
 use crate::openapi::{self, Api, Operation};
-use crate::{backup, health, keys, metrics, surfaces};
+use crate::{backup, health, keys, metrics, surfaces, transfer};
 
 /// Routes that need no key.
 pub(crate) fn open() -> Api {
@@ -17,7 +17,7 @@ pub(crate) fn open() -> Api {
 
 /// Routes that need one. A new surface is one more line here.
 pub(crate) fn guarded() -> Api {
-    surfaces::herm::api().and(keys::api()).and(backup::api()).and(description())
+    surfaces::herm::api().and(keys::api()).and(backup::api()).and(transfer::api()).and(description())
 }
 
 fn description() -> Api {

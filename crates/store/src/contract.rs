@@ -133,6 +133,10 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Keeps a new session with an empty log.
     fn create_session(&self, session: SessionRecord) -> BoxFuture<'_, Result<()>>;
 
+    /// Keeps a session that was made elsewhere together with its log, all or nothing. `AlreadyExists` if any tenant has
+    /// a session of that id. The log begins at sequence 1, and everything that is true of an append holds.
+    fn import_session(&self, session: SessionRecord, log: Append) -> BoxFuture<'_, Result<()>>;
+
     /// One session of a tenant.
     fn session<'a>(
         &'a self,

@@ -148,6 +148,8 @@ Examples:
   petasos sessions list --status running
   petasos sessions get session_0199…
   petasos sessions events session_0199… --json
+  petasos sessions export session_0199… session.jsonl
+  petasos sessions import session.jsonl --new-id
   petasos sessions delete session_0199…";
 
 /// Arguments of `sessions`.
@@ -189,6 +191,21 @@ pub(crate) enum SessionsCommand {
         /// How much is shown.
         #[command(flatten)]
         list: ListArgs,
+    },
+    /// Write a session with its whole log as JSON lines
+    Export {
+        /// The session
+        id: String,
+        /// A file that is not there yet [default: standard output]
+        file: Option<PathBuf>,
+    },
+    /// Take in an exported session; a turn that was running in it is interrupted
+    Import {
+        /// The file; - for standard input
+        file: PathBuf,
+        /// Give the session a new id
+        #[arg(long)]
+        new_id: bool,
     },
     /// Put a session away
     Archive {

@@ -3,7 +3,7 @@
 //! The server writes the copy to its own disk. Where that is this machine's, the copy is moved to where it was asked
 //! for; it is never sent over the network.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -77,11 +77,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 fn copy_to_new(from: &Path, new: &Path) -> io::Result<()> {
     // A crash may have left one behind.
     private_file::remove(new)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut target = options.open(new)?;
+    let mut target = private_file::create_new(new)?;
     io::copy(&mut File::open(from)?, &mut target)?;
     target.sync_all()
 }

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod backup;
 pub(crate) mod keys;
 pub(crate) mod sessions;
+mod transfer;
 
 use anyhow::Result;
 use serde_json::Value;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::Format;
+use super::transfer::{self, ImportAs};
 use crate::api::{Api, path};
 use crate::args::{SessionFilterArgs, SessionsCommand};
 use crate::output;
@@ -22,6 +23,11 @@ pub(crate) async fn run(api: &Api, command: SessionsCommand, format: Format) -> 
             let listing = api.list(&path(&["sessions", &id, "events"]), &[], list.limit.get()).await?;
             let headings = ["SEQUENCE", "CREATED", "TYPE", "WHAT"];
             format.show_list(&listing, "events", &headings, event_row)
+        }
+        SessionsCommand::Export { id, file } => transfer::export(api, &id, file.as_deref(), format).await,
+        SessionsCommand::Import { file, new_id } => {
+            let import_as = if new_id { ImportAs::Another } else { ImportAs::Itself };
+            transfer::import(api, &file, import_as, format).await
         }
         SessionsCommand::Archive { id } => {
             let session = api.post(&path(&["sessions", &id, "archive"]), &json!({})).await?;

@@ -22,3 +22,4 @@ mod run;
 mod serve;
 mod sessions;
 mod talker;
+mod transfer;

@@ -135,6 +135,10 @@ impl SessionStore for WatchedStore {
         self.inner.create_session(session)
     }
 
+    fn import_session(&self, session: SessionRecord, log: Append) -> BoxFuture<'_, Result<()>> {
+        self.inner.import_session(session, log)
+    }
+
     fn session<'a>(
         &'a self,
         tenant: &'a TenantId,

@@ -11,4 +11,5 @@ mod operations;
 mod pauses;
 mod sessions;
 mod streams;
+mod transfer;
 mod turns;

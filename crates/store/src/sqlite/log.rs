@@ -15,13 +15,7 @@ use crate::error::{Error, Result};
 impl EventLog for SqliteStore {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
-            if let Some(problem) = problem_of(&append) {
-                return Err(failed(format!("append to {}", what(&append.session_id)))(problem));
-            }
-            // Written here and not in the thread that everyone waits for.
-            let payloads = append.events.iter().map(|event| serde_json::to_string(&event.payload));
-            let payloads: Vec<String> =
-                payloads.collect::<std::result::Result<_, _>>().map_err(failed("write events as JSON"))?;
+            let payloads = prepare(&append)?;
             self.writer().write(move |connection| run_append(connection, &append, &payloads)).await
         })
     }
@@ -50,6 +44,15 @@ impl EventLog for SqliteStore {
     }
 }
 
+/// Checks an append and writes its payloads as JSON: here and not in the thread that everyone waits for.
+pub(super) fn prepare(append: &Append) -> Result<Vec<String>> {
+    if let Some(problem) = problem_of(append) {
+        return Err(failed(format!("append to {}", what(&append.session_id)))(problem));
+    }
+    let payloads = append.events.iter().map(|event| serde_json::to_string(&event.payload));
+    payloads.collect::<std::result::Result<_, _>>().map_err(failed("write events as JSON"))
+}
+
 /// What is wrong with an append whatever the log holds: a mistake of the caller.
 fn problem_of(append: &Append) -> Option<String> {
     let mut last = append.expected_sequence;
@@ -75,7 +78,8 @@ struct Target {
     user_id: Option<String>,
 }
 
-fn run_append(connection: &Connection, append: &Append, payloads: &[String]) -> Result<()> {
+/// Appends what was prepared.
+pub(super) fn run_append(connection: &Connection, append: &Append, payloads: &[String]) -> Result<()> {
     let context = || format!("append to {}", what(&append.session_id));
     let target = target(connection, &append.session_id)
         .map_err(failed(context()))?

@@ -7,8 +7,8 @@ use rusqlite::{Connection, Row, params};
 
 use super::columns::{Json, Nanos, Parsed, StatusName, Unsigned, failed, nanos, time};
 use super::cursor::{self, Listing};
-use super::{SqliteStore, session_list, statement};
-use crate::contract::{Page, PageRequest, SessionFilter, SessionStore};
+use super::{SqliteStore, log, session_list, statement};
+use crate::contract::{Append, Page, PageRequest, SessionFilter, SessionStore};
 use crate::error::{Error, Result};
 
 /// The columns that [`read_row`] reads.
@@ -21,6 +21,18 @@ const SWEPT_AT_ONCE: i64 = 500;
 impl SessionStore for SqliteStore {
     fn create_session(&self, session: SessionRecord) -> BoxFuture<'_, Result<()>> {
         Box::pin(self.writer().write(move |connection| create(connection, &session)))
+    }
+
+    fn import_session(&self, session: SessionRecord, log: Append) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            let payloads = log::prepare(&log)?;
+            self.writer()
+                .write(move |connection| {
+                    create(connection, &session)?;
+                    log::run_append(connection, &log, &payloads)
+                })
+                .await
+        })
     }
 
     fn session<'a>(

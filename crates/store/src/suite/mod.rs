@@ -43,6 +43,7 @@ macro_rules! store_contract {
             sessions {
                 a_new_session_is_found_as_it_was_given
                 a_session_exists_once
+                an_imported_session_comes_with_its_log_or_not_at_all
                 a_deleted_session_takes_its_log_with_it
                 a_deleted_session_frees_its_id
                 sessions_of_another_tenant_do_not_exist

@@ -94,3 +94,18 @@ pub async fn running_sessions_are_found_in_all_tenants(store: &impl Store) {
     store.delete_session(&tenant("other"), &session_id("other")).await.unwrap();
     assert!(store.running_sessions().await.unwrap().is_empty());
 }
+
+pub async fn an_imported_session_comes_with_its_log_or_not_at_all(store: &impl Store) {
+    let log = append("one", 0, vec![user_message("hello"), user_message("again")]);
+    store.import_session(session("one", 0), log.clone()).await.unwrap();
+    let found = store.session(&tenant("default"), &session_id("one")).await.unwrap().unwrap();
+    assert_eq!((found.header, found.view), (session("one", 0).header, log.view.clone()));
+    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap(), log.events);
+    let again = store.import_session(session("one", 0), log).await;
+    assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
+    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().len(), 2);
+
+    let late = store.import_session(session("two", 0), append("two", 1, vec![user_message("late")])).await;
+    assert!(matches!(late, Err(Error::Stale { .. })), "{late:?}");
+    assert_eq!(store.session(&tenant("default"), &session_id("two")).await.unwrap(), None);
+}
