@@ -1,5 +1,8 @@
-//! The crash suite: drives many sessions of a real server, kills it with SIGKILL at a random moment, starts it again
-//! on the same data, and checks the log against everything that was acknowledged. Round after round.
+//! The crash suite: what must hold when things go wrong outside the server, checked on the real binary.
+//!
+//! Without a subcommand it drives many sessions, kills the server with SIGKILL at a random moment, starts it again on
+//! the same data, and checks the log against everything that was acknowledged, round after round (`rounds`). The
+//! subcommands damage its files (`damage`), take its disk away (`disk`) and crowd it (`connections`).
 //!
 //! The model and the application that runs custom tools live in this process, outside the server, and survive.
 #![allow(
@@ -12,24 +15,25 @@
 )]
 
 mod check;
+mod connections;
+mod damage;
 mod drive;
+mod full_disk;
 mod ledger;
 mod model;
+mod mounts;
 mod process;
+mod read_only;
+mod recording;
+mod rounds;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
 
-use anyhow::{Context, Result};
-use clap::Parser;
-use petasos_testkit::{Client, ModelServer};
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use anyhow::Result;
+use clap::{Parser, Subcommand};
 
-use crate::drive::Driver;
-use crate::ledger::Ledger;
-use crate::process::Process;
+use crate::connections::Crowd;
+use crate::rounds::Rounds;
 
 /// Kills a petasos server over and over and checks that nothing acknowledged is lost or done twice.
 #[derive(Parser)]
@@ -37,69 +41,41 @@ struct Options {
     /// The petasos binary.
     #[arg(long)]
     binary: PathBuf,
-    /// How often the server is killed.
-    #[arg(long, default_value_t = 20)]
-    rounds: u32,
-    /// How many sessions are driven at the same time.
-    #[arg(long, default_value_t = 24)]
-    sessions: usize,
     /// Repeats a run's random choices. The moments at which the system schedules things stay random.
     #[arg(long)]
     seed: Option<u64>,
+    #[command(flatten)]
+    rounds: Rounds,
+    #[command(subcommand)]
+    check: Option<Check>,
+}
+
+/// Other ways to go wrong.
+#[derive(Subcommand)]
+enum Check {
+    /// Cuts and changes the database's files, and starts the server on what is left.
+    Damage {
+        /// How often.
+        #[arg(long, default_value_t = 20)]
+        times: u32,
+    },
+    /// Runs the server on a full disk and on a read-only one. Needs the right to mount.
+    Disk,
+    /// Opens thousands of connections and streams that say nothing.
+    Connections(Crowd),
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::parse();
     let seed = options.seed.unwrap_or_else(rand::random);
-    println!("crash suite: {} rounds, {} sessions, --seed {seed}", options.rounds, options.sessions);
-    let mut random = StdRng::seed_from_u64(seed);
-    let home = tempfile::tempdir()?;
-    let model = ModelServer::start().await;
-    model.respond(model::reply);
-    let ledger = Arc::new(Ledger::default());
-    let started = Instant::now();
-
-    let mut server = Process::start(&options.binary, home.path(), &model).await?;
-    let sessions = drive::create_sessions(&server.client(), options.sessions).await;
-    for round in 1..=options.rounds {
-        let drivers: Vec<_> = sessions
-            .iter()
-            .map(|session| {
-                Driver::start(server.client(), session.clone(), Arc::clone(&ledger), random.random())
-            })
-            .collect();
-        // The moment of the kill is counted in acknowledged requests, so that every round gets somewhere.
-        let acknowledged = ledger.acknowledged() + random.random_range(1..=options.sessions as u64 * 4);
-        ledger.wait_for(acknowledged).await;
-        server.kill().await?;
-        futures_util::future::join_all(drivers.into_iter().map(Driver::join)).await;
-
-        server = Process::start(&options.binary, home.path(), &model)
-            .await
-            .context("the server does not start again")?;
-        for session in &sessions {
-            check::session(&server.client(), session, &ledger).await;
+    match options.check {
+        None => rounds::run(&options.binary, &options.rounds, seed).await,
+        Some(Check::Damage { times }) => damage::run(&options.binary, times, seed).await,
+        Some(Check::Disk) => {
+            full_disk::run(&options.binary).await?;
+            read_only::run(&options.binary).await
         }
-        if round % 10 == 0 || round == options.rounds {
-            println!(
-                "round {round}: {} events acknowledged, {} s",
-                ledger.acknowledged(),
-                started.elapsed().as_secs()
-            );
-        }
-    }
-    finish(&server.client(), &sessions, &ledger).await;
-    server.kill().await?;
-    println!("{} passed, 0 failed", options.rounds);
-    Ok(())
-}
-
-/// Answers what is still open, and checks that every session ends and takes one more turn.
-async fn finish(client: &Client, sessions: &[String], ledger: &Ledger) {
-    for session in sessions {
-        drive::settle(client, session, ledger).await;
-        check::session(client, session, ledger).await;
-        check::takes_another_turn(client, session).await;
+        Some(Check::Connections(crowd)) => connections::run(&options.binary, &crowd).await,
     }
 }

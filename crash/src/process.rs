@@ -3,21 +3,43 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use petasos_testkit::{Client, ModelServer, within};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
 
-const KEY: &str = "pk_crash_suite";
+pub(crate) const KEY: &str = "pk_crash_suite";
+
+/// What of the standard error is kept.
+const MAX_ERRORS: u64 = 64 * 1024;
 
 pub(crate) struct Process {
     child: Child,
     url: String,
+    errors: JoinHandle<String>,
+}
+
+/// How a start ended.
+pub(crate) enum Start {
+    Ready(Process),
+    /// The server said this and ended.
+    Refused(String),
 }
 
 impl Process {
-    /// Starts the server and waits until it says that it is ready.
+    /// Starts the server, which must work.
     pub(crate) async fn start(binary: &Path, home: &Path, model: &ModelServer) -> Result<Self> {
+        match Self::try_start(binary, home, model).await? {
+            Start::Ready(process) => Ok(process),
+            Start::Refused(message) => bail!("the server refuses to start: {message}"),
+        }
+    }
+
+    /// Starts the server and waits until it says that it is ready, or ends.
+    pub(crate) async fn try_start(binary: &Path, home: &Path, model: &ModelServer) -> Result<Start> {
         #[expect(clippy::disallowed_methods, reason = "the suite drives the binary from outside")]
         let mut command = Command::new(binary);
         command
@@ -28,23 +50,61 @@ impl Process {
             .env("OPENAI_BASE_URL", model.openai_base_url())
             .env("PETASOS_LOG", "error")
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
         let stdout = child.stdout.take().context("no standard output")?;
+        let stderr = child.stderr.take().context("no standard error")?;
+        let errors = tokio::spawn(async move {
+            let mut kept = String::new();
+            let mut stderr = stderr;
+            let _ = (&mut stderr).take(MAX_ERRORS).read_to_string(&mut kept).await;
+            // The rest must not fill the pipe.
+            let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+            kept
+        });
         let mut lines = BufReader::new(stdout).lines();
-        let first = within("the server to be ready", lines.next_line()).await?.context("it said nothing")?;
+        let Some(first) = within("the server to be ready", lines.next_line()).await? else {
+            let status = within("the server to end", child.wait()).await?;
+            let message = errors.await?;
+            if status.code() != Some(1) {
+                bail!("the server ended with {status}: {message}");
+            }
+            return Ok(Start::Refused(message.trim_end().to_owned()));
+        };
         let url = first.split_once(" is ready at ").context(first.clone())?.1.to_owned();
         // The rest of the banner must not fill the pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok(Process { child, url })
+        Ok(Start::Ready(Process { child, url, errors }))
     }
 
     pub(crate) fn client(&self) -> Client {
         Client::new(&self.url, KEY)
     }
 
+    /// Where it listens, as `HOST:PORT`.
+    pub(crate) fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     /// SIGKILL: no handler runs, nothing is flushed.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         self.child.kill().await.context("cannot kill the server")
+    }
+
+    /// SIGTERM: the server ends as it does every day. Returns what it wrote to its standard error.
+    pub(crate) async fn stop(mut self) -> Result<String> {
+        kill(Pid::from_raw(self.id().cast_signed()), Signal::SIGTERM)?;
+        let status = within("the server to stop", self.child.wait()).await?;
+        let errors = self.errors.await?;
+        if !status.success() {
+            bail!("the server ended with {status}: {errors}");
+        }
+        Ok(errors)
     }
 }

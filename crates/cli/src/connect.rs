@@ -74,7 +74,7 @@ impl Connection {
         }
         let config = Config::read(args.home.config.as_deref(), &home, environment)?;
         let level = config.log_level.as_deref().unwrap_or(LOG_LEVEL);
-        logging::start(level, config.log_format, environment.colours())?;
+        logging::start(level, config.log_format, environment.colours(), None)?;
         match find(args, &home, purpose).await? {
             Found::Server(server) => {
                 let key = given_key(args).or(AdminKey::find(&home, environment)?.map(|found| found.key));

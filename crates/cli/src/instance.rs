@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use petasos_engine::{Engine, NoHooks};
 use petasos_models::Models;
-use petasos_server::Server;
+use petasos_server::{Patience, Server};
 use petasos_store::sqlite::SqliteStore;
 use petasos_tools::Toolbox;
 use secrecy::SecretString;
@@ -128,6 +128,7 @@ async fn bind(
         cors_origins: config.cors_origins,
         max_body_bytes: config.max_body_bytes,
         keep_alive: KEEP_ALIVE,
+        patience: Patience::default(),
         metrics_public: config.metrics_public,
         rate_limit: config.rate_limit,
         backups: Some(backups),

@@ -1,23 +1,32 @@
 //! The log of the process, on standard error.
 
 use anyhow::{Result, anyhow};
+use opentelemetry::trace::TracerProvider;
 use tracing::Level;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::LogFormat;
 use crate::output::Colours;
+use crate::traces::Traces;
 
 /// Starts logging. `level` is one of the five levels, which is then that of our own crates, or a whole filter.
-pub(crate) fn start(level: &str, format: LogFormat, colours: Colours) -> Result<()> {
-    let filter = filter(level)?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+pub(crate) fn start(level: &str, format: LogFormat, colours: Colours, traces: Option<&Traces>) -> Result<()> {
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(format == LogFormat::Text && colours.on_stderr());
-    let started = match format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    let traces = traces.map(|traces| {
+        let ours = Targets::new().with_target("petasos", Level::INFO);
+        tracing_opentelemetry::layer().with_tracer(traces.provider().tracer("petasos")).with_filter(ours)
+    });
+    let started =
+        tracing_subscriber::registry().with(lines.with_filter(filter(level)?)).with(traces).try_init();
     started.map_err(|error| anyhow!("cannot start logging: {error}"))
 }
 

@@ -18,6 +18,8 @@ mod env;
 mod home;
 mod instance;
 mod logging;
+#[cfg(unix)]
+mod open_files;
 mod output;
 mod private_file;
 mod serve;
@@ -25,6 +27,7 @@ mod server_file;
 mod signals;
 mod table;
 mod talk;
+mod traces;
 mod yaml;
 
 use std::process::ExitCode;

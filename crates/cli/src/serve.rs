@@ -11,6 +11,7 @@ use crate::env::Environment;
 use crate::home::Home;
 use crate::instance::Instance;
 use crate::server_file::ServerFile;
+use crate::traces::Traces;
 use crate::{database, logging, output, signals};
 
 const LOG_LEVEL: &str = "info";
@@ -20,7 +21,11 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     let home = Home::find(args.home.data_dir.as_deref(), environment)?;
     let config = Config::read(args.home.config.as_deref(), &home, environment)?;
     let colours = environment.colours();
-    logging::start(config.log_level.as_deref().unwrap_or(LOG_LEVEL), config.log_format, colours)?;
+    let traces = config.traces.as_ref().map(Traces::start).transpose()?;
+    let level = config.log_level.as_deref().unwrap_or(LOG_LEVEL);
+    logging::start(level, config.log_format, colours, traces.as_ref())?;
+    #[cfg(unix)]
+    crate::open_files::allow_as_many_as_possible();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -48,5 +53,9 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
 
     let stopped = instance.run(shutdown).await;
     let removed = ServerFile::remove_own(&home);
-    stopped.close().await.and(removed)
+    let closed = stopped.close().await;
+    if let Some(traces) = traces {
+        traces.finish().await;
+    }
+    closed.and(removed)
 }

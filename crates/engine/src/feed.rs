@@ -30,6 +30,7 @@ impl Feeds {
             session_id: session_id.clone(),
             inner: Mutex::new(Inner::default()),
             changes: watch::Sender::new(()),
+            said: watch::Sender::new(()),
             feeds: self.clone(),
         });
         feeds.insert(session_id.clone(), Arc::downgrade(&feed));
@@ -52,7 +53,10 @@ impl Feeds {
 pub(crate) struct Feed {
     session_id: SessionId,
     pub(crate) inner: Mutex<Inner>,
+    /// There are more events, or there will be none.
     pub(crate) changes: watch::Sender<()>,
+    /// More was said. Readers who have just shown some do not listen to this for a moment.
+    pub(crate) said: watch::Sender<()>,
     feeds: Feeds,
 }
 
@@ -178,7 +182,7 @@ impl Feed {
             }
             inner.live.say(kind, text);
         }
-        self.changes.send_replace(());
+        self.said.send_replace(());
     }
 
     /// The model call starts over: what it said does not count.
@@ -216,16 +220,13 @@ impl Feed {
             }
             held.iter().for_each(|segment| inner.live.say(segment.kind, &segment.text));
         }
-        self.changes.send_replace(());
+        self.said.send_replace(());
     }
 
-    /// The actor goes to sleep: readers that are behind go to the log.
+    /// The actor goes to sleep: readers that are behind go to the log. What was said last is not there in pieces, so
+    /// it stays for those that are yet to show the end of it.
     pub(crate) fn forget(&self) {
-        let mut inner = self.lock();
-        inner.recent = VecDeque::new();
-        if inner.live.ended_at.is_some() {
-            inner.live.segments = Vec::new();
-        }
+        self.lock().recent = VecDeque::new();
     }
 
     /// There will be no more.

@@ -12,6 +12,7 @@ use petasos_core::session::SessionHeader;
 use petasos_core::step::{Input, PlannedAnswer};
 use petasos_models::Delta;
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use crate::actor::Report;
 use crate::engine::Shared;
@@ -46,7 +47,10 @@ pub(crate) struct ModelCall {
 
 /// Carries out a model call and reports what came of it, whatever happens on the way.
 pub(crate) async fn run(mut job: ModelCall) {
-    let outcome = AssertUnwindSafe(job.execute()).catch_unwind().await.unwrap_or_else(|_| {
+    let (session_id, model, call) = (&job.header.id, &job.agent.model, job.call);
+    let span = tracing::info_span!("model_call", %session_id, model, call);
+    let executed = AssertUnwindSafe(job.execute()).catch_unwind().instrument(span).await;
+    let outcome = executed.unwrap_or_else(|_| {
         let message = "The model call ended in a bug of petasos; please report it.".to_owned();
         Err(Failure { code: "internal".to_owned(), message })
     });

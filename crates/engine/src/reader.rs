@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use petasos_core::event::{Event, Payload, TitleSource};
 use petasos_core::ids::SessionId;
 use petasos_store::{EventLog, EventQuery, Order};
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
 use crate::error::Result;
 use crate::feed::{Feed, Inner};
@@ -62,6 +64,11 @@ pub struct Reader {
     log: Arc<dyn EventLog>,
     feed: Arc<Feed>,
     changes: watch::Receiver<()>,
+    said: watch::Receiver<()>,
+    /// How long to gather what is said after some of it was shown.
+    pace: Duration,
+    /// Until when that is, once some was shown.
+    gathers_until: Option<Instant>,
     /// The last durable event that was shown.
     cursor: u64,
     /// The last event that was there before this reader.
@@ -90,7 +97,7 @@ impl Reader {
         known_sequence: u64,
     ) -> Self {
         feed.reaches_at_first(known_sequence);
-        let changes = feed.changes.subscribe();
+        let (changes, said) = (feed.changes.subscribe(), feed.said.subscribe());
         let (joined_at, joined_call) = {
             let inner = feed.lock();
             let under_way = inner.live.number > 0 && inner.live.ended_at.is_none();
@@ -101,8 +108,27 @@ impl Reader {
             // Nobody has seen what is not there yet.
             Start::After(sequence) => sequence.min(joined_at.max(known_sequence)),
         };
-        let (shown, ready) = (Shown::default(), VecDeque::new());
-        Reader { session_id, log, feed, changes, cursor, joined_at, joined_call, shown, ready }
+        Reader {
+            session_id,
+            log,
+            feed,
+            changes,
+            said,
+            pace: Duration::ZERO,
+            gathers_until: None,
+            cursor,
+            joined_at,
+            joined_call,
+            shown: Shown::default(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    /// Gathers what is said for this long before it shows more. The first piece is shown at once, and so is the rest
+    /// when the message ends.
+    pub(crate) fn paced(mut self, pace: Duration) -> Self {
+        self.pace = pace;
+        self
     }
 
     /// The next item, whenever it comes. `None` when the session is gone or the server stops.
@@ -114,6 +140,7 @@ impl Reader {
                 return Ok(Some(item));
             }
             self.changes.mark_unchanged();
+            self.said.mark_unchanged();
             let look = self.look();
             match look {
                 Look::Ready => {}
@@ -124,6 +151,14 @@ impl Reader {
                         return Ok(None);
                     }
                 }
+                Look::Listen => tokio::select! {
+                    changed = self.changes.changed() => if changed.is_err() { return Ok(None) },
+                    said = self.said.changed() => if said.is_err() { return Ok(None) },
+                },
+                Look::Gather { until } => tokio::select! {
+                    changed = self.changes.changed() => if changed.is_err() { return Ok(None) },
+                    () = sleep_until(until) => {}
+                },
             }
         }
     }
@@ -158,9 +193,17 @@ impl Reader {
             let events: Vec<_> = wanted.take(BATCH).cloned().collect();
             events.into_iter().for_each(|event| self.show(event));
         } else if inner.live.ended_at.is_none() {
+            if let Some(until) = self.gathers_until
+                && Instant::now() < until
+            {
+                return Look::Gather { until };
+            }
             self.show_live(&inner);
+            if !self.ready.is_empty() && !self.pace.is_zero() {
+                self.gathers_until = Some(Instant::now() + self.pace);
+            }
         }
-        if self.ready.is_empty() { Look::Wait } else { Look::Ready }
+        if self.ready.is_empty() { Look::Listen } else { Look::Ready }
     }
 
     async fn read_log(&mut self, through: u64) -> Result<()> {
@@ -233,8 +276,17 @@ impl Reader {
 
 enum Look {
     Ready,
-    ReadLog { through: u64 },
+    ReadLog {
+        through: u64,
+    },
+    /// Until there are more events.
     Wait,
+    /// Until there are more events or more is said.
+    Listen,
+    /// Until there are more events or it is time to show what was said.
+    Gather {
+        until: Instant,
+    },
     Closed,
 }
 

@@ -1,5 +1,7 @@
 //! Sessions as surfaces use them: created, listed, talked to, followed, put away.
 
+use std::time::Duration;
+
 use petasos_core::State;
 use petasos_core::agent::metadata_problem;
 use petasos_core::event::Event;
@@ -15,6 +17,10 @@ use crate::engine::{Engine, now};
 use crate::error::{Error, Result};
 use crate::load;
 use crate::reader::{Reader, Start};
+
+/// How long readers gather what is said before they show more: often enough for the eye, and seldom enough that many
+/// sessions with fast models do not spend their time on frames of a word each.
+const PACE: Duration = Duration::from_millis(10);
 
 /// What a session is created with.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -133,7 +139,7 @@ impl Engine {
         }
         let record = self.session(tenant, id).await?;
         let store = self.shared.store.clone();
-        Ok(Reader::new(id.clone(), store, feed, start, record.view.last_sequence))
+        Ok(Reader::new(id.clone(), store, feed, start, record.view.last_sequence).paced(PACE))
     }
 
     /// Changes the title or metadata of a session.

@@ -11,6 +11,7 @@ use petasos_core::state::Call;
 use petasos_core::step::Input;
 use petasos_tools::{Invocation, ToolOutput};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use crate::actor::Report;
 use crate::engine::Shared;
@@ -29,7 +30,9 @@ pub(crate) struct ToolRun {
 
 /// Runs the tool and reports what came of it, whatever happens on the way.
 pub(crate) async fn run(job: ToolRun) {
-    let output = AssertUnwindSafe(job.execute()).catch_unwind().await.unwrap_or_else(|_| {
+    let span = tracing::info_span!("tool_call", session_id = %job.header.id, tool = job.call.tool);
+    let executed = AssertUnwindSafe(job.execute()).catch_unwind().instrument(span).await;
+    let output = executed.unwrap_or_else(|_| {
         ToolOutput::error(format!("The tool {} ended in a bug; its outcome is unknown.", job.call.tool))
     });
     let content = vec![Block::text(output.text)];

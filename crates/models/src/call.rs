@@ -79,7 +79,10 @@ impl Call {
                 let event = event.map_err(|error| self.problem(&Problem::Malformed(error.to_string())))?;
                 for step in self.read(reader.as_mut(), &event)? {
                     let delta = match step {
-                        Step::Finished(answer) => return Ok(answer),
+                        Step::Finished(answer) => {
+                            response.finish();
+                            return Ok(answer);
+                        }
                         Step::Thinking(text) => Delta::Thinking(text),
                         Step::Text(text) => Delta::Text(text),
                     };

@@ -11,6 +11,11 @@ use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::error::{Error, innermost};
+use crate::tls::install_tls;
+
+/// What may be left of an unwanted body for its connection to be worth keeping.
+const MAX_UNREAD: usize = 64 * 1024;
+const UNREAD_TIME: Duration = Duration::from_secs(1);
 
 /// How a [`Client`] behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,8 +71,7 @@ pub struct Client {
 impl Client {
     /// Sets up a client. Redirects are not followed and proxies are not used.
     pub fn new(options: &Options) -> Result<Self, Error> {
-        // Someone else may have chosen a provider for the whole process already, which is just as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_tls();
         let inner = match builder(options).build() {
             Ok(inner) => inner,
             Err(error) => {
@@ -200,6 +204,24 @@ impl Response {
     /// The whole body as text, or an error if it has more than `max` bytes. What is not UTF-8 is replaced.
     pub async fn text_bounded(self, max: usize) -> Result<String, Error> {
         Ok(String::from_utf8_lossy(&self.bytes_bounded(max).await?).into_owned())
+    }
+
+    /// Lets go of a body of which nothing more is wanted. Its connection is used again if the body ends soon, which
+    /// is found out in the background.
+    pub fn finish(mut self) {
+        tokio::spawn(async move {
+            let rest = async {
+                let mut bytes = 0;
+                while let Ok(Some(chunk)) = self.chunk().await {
+                    bytes += chunk.len();
+                    if bytes > MAX_UNREAD {
+                        return;
+                    }
+                }
+            };
+            // Out of time or not, the connection is closed or kept when the body is dropped.
+            drop(tokio::time::timeout(UNREAD_TIME, rest).await);
+        });
     }
 
     /// The body as it arrives. Dropping the stream ends the request.

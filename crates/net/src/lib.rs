@@ -8,6 +8,8 @@ pub mod backoff;
 mod client;
 mod error;
 pub mod sse;
+mod tls;
 
 pub use client::{Client, Method, Options, Response};
 pub use error::Error;
+pub use tls::install_tls;

@@ -13,9 +13,6 @@ use serde::de::DeserializeOwned;
 use crate::problem::Problem;
 use crate::server::App;
 
-/// How long a body may take to arrive.
-const BODY_TIME: Duration = Duration::from_secs(60);
-
 /// Refuses a body that is announced to be too large, before any of it is read.
 pub(crate) async fn refuse_too_large(State(app): State<App>, request: Request, next: Next) -> Response {
     let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
@@ -29,23 +26,24 @@ pub(crate) async fn refuse_too_large(State(app): State<App>, request: Request, n
 /// A body as it came.
 pub(crate) struct Raw(pub(crate) Bytes);
 
-impl<S: Send + Sync> FromRequest<S> for Raw {
+impl FromRequest<App> for Raw {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = tokio::time::timeout(BODY_TIME, Bytes::from_request(request, state)).await;
-        bytes.map_err(|_| too_slow())?.map(Raw).map_err(|rejection| unreadable(&rejection))
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let bytes = tokio::time::timeout(app.settings.body_time, Bytes::from_request(request, app)).await;
+        let bytes = bytes.map_err(|_| too_slow(app.settings.body_time))?;
+        bytes.map(Raw).map_err(|rejection| unreadable(&rejection))
     }
 }
 
 /// A JSON body. The content type is not looked at: whoever sends JSON here means it.
 pub(crate) struct Body<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let Raw(bytes) = Raw::from_request(request, state).await?;
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let Raw(bytes) = Raw::from_request(request, app).await?;
         // An absent body is an empty object, for requests that have nothing to say.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
         let parsed = serde_json::from_slice(bytes);
@@ -65,8 +63,8 @@ fn unreadable(rejection: &BytesRejection) -> Problem {
     }
 }
 
-fn too_slow() -> Problem {
-    let message = format!("The body did not arrive within {} s.", BODY_TIME.as_secs());
+fn too_slow(allowed: Duration) -> Problem {
+    let message = format!("The body did not arrive within {} s.", allowed.as_secs_f32());
     Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
 }
 

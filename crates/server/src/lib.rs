@@ -7,6 +7,8 @@
 mod auth;
 mod backup;
 mod body;
+#[doc(hidden)]
+pub mod fuzzing;
 mod health;
 mod keys;
 mod listen;
@@ -24,4 +26,4 @@ mod transfer;
 
 pub use backup::Backups;
 pub use rate_limit::RateLimit;
-pub use server::{Error, Options, Server};
+pub use server::{Error, Options, Patience, Server};

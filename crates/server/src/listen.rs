@@ -16,8 +16,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Connections at the same time.
 const MAX_CONNECTIONS: usize = 20_000;
-/// How long a peer may take to send the head of a request, and how long a connection may lie idle.
-const HEAD_TIME: Duration = Duration::from_secs(75);
 /// The most bytes of a request's head.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// How long open requests may take to end when the server stops.
@@ -25,8 +23,14 @@ const CLOSING_TIME: Duration = Duration::from_secs(5);
 /// How long to wait when the system has no more file descriptors.
 const REST_AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// Serves until `stop`, then lets what is being answered end.
-pub(crate) async fn serve(listener: TcpListener, router: Router, stop: impl Future<Output = ()>) {
+/// Serves until `stop`, then lets what is being answered end. A peer may take `head_time` to send the head of a
+/// request, and a connection may lie idle as long.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    head_time: Duration,
+    stop: impl Future<Output = ()>,
+) {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let mut stop = std::pin::pin!(stop);
@@ -37,7 +41,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: impl Futu
         };
         match accepted {
             Ok((stream, _)) => match Arc::clone(&connections).try_acquire_owned() {
-                Ok(permit) => serve_connection(stream, &router, &graceful, permit),
+                Ok(permit) => serve_connection(stream, &router, head_time, &graceful, permit),
                 Err(_) => tracing::warn!("{MAX_CONNECTIONS} connections are open; one more was turned away"),
             },
             Err(error) => {
@@ -55,6 +59,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, stop: impl Futu
 fn serve_connection(
     stream: TcpStream,
     router: &Router,
+    head_time: Duration,
     graceful: &GracefulShutdown,
     permit: OwnedSemaphorePermit,
 ) {
@@ -65,7 +70,7 @@ fn serve_connection(
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
+        .header_read_timeout(head_time)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
     let connection = graceful.watch(connection);

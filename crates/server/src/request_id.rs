@@ -14,7 +14,10 @@ pub(crate) async fn tag(request: Request, next: Next) -> Response {
     let given = request.headers().get(HEADER).filter(|id| is_plain(id)).cloned();
     let id = given.or_else(|| HeaderValue::from_str(&format!("req_{}", Uuid::now_v7().simple())).ok());
     let span = match id.as_ref().and_then(|id| id.to_str().ok()) {
-        Some(request_id) => tracing::info_span!("request", request_id),
+        Some(request_id) => {
+            let (method, path) = (request.method(), request.uri().path());
+            tracing::info_span!("request", request_id, %method, path)
+        }
         None => tracing::Span::none(),
     };
     let mut response = next.run(request).instrument(span).await;

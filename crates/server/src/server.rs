@@ -34,12 +34,29 @@ pub struct Options {
     pub max_body_bytes: usize,
     /// How often a quiet stream gets a comment.
     pub keep_alive: Duration,
+    /// How long peers may take.
+    pub patience: Patience,
     /// Whether `/metrics` needs no key.
     pub metrics_public: bool,
     /// How many requests each key may make; none for no bound.
     pub rate_limit: Option<RateLimit>,
     /// What makes backups; none if the store cannot copy itself.
     pub backups: Option<Backups>,
+}
+
+/// How long a peer may take to say what it wants. One that sends a byte now and then holds a connection no longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// For the head of a request; also how long a connection may lie idle.
+    pub head: Duration,
+    /// For the body of a request, all of it.
+    pub body: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { head: Duration::from_secs(75), body: Duration::from_secs(60) }
+    }
 }
 
 /// Why a server does not run.
@@ -77,6 +94,7 @@ pub(crate) struct Settings {
     pub(crate) admin_key_hash: String,
     pub(crate) keep_alive: Duration,
     pub(crate) max_body_bytes: usize,
+    pub(crate) body_time: Duration,
     pub(crate) metrics: Metrics,
     pub(crate) limiter: Option<Limiter>,
     pub(crate) backups: Option<Backups>,
@@ -88,6 +106,7 @@ pub(crate) struct Settings {
 pub struct Server {
     listener: TcpListener,
     router: Router,
+    head_time: Duration,
     stopping: CancellationToken,
     address: SocketAddr,
 }
@@ -102,8 +121,9 @@ impl Server {
         let listener = TcpListener::bind(&address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let stopping = CancellationToken::new();
+        let head_time = options.patience.head;
         let router = router(options, stopping.clone())?;
-        Ok(Server { listener, router, stopping, address })
+        Ok(Server { listener, router, head_time, stopping, address })
     }
 
     /// The address, with the port that the system chose if none was asked for.
@@ -113,12 +133,12 @@ impl Server {
 
     /// Serves until `shutdown` is cancelled and what was being answered has been.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
-        let Server { listener, router, stopping, .. } = self;
+        let Server { listener, router, head_time, stopping, .. } = self;
         let stop = async move {
             shutdown.cancelled().await;
             stopping.cancel();
         };
-        listen::serve(listener, router, stop).await;
+        listen::serve(listener, router, head_time, stop).await;
         Ok(())
     }
 }
@@ -129,6 +149,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         admin_key_hash: hash_key(options.admin_key.expose_secret()),
         keep_alive: options.keep_alive,
         max_body_bytes: options.max_body_bytes,
+        body_time: options.patience.body,
         metrics: Metrics::new(&options.engine),
         limiter: options.rate_limit.map(Limiter::new),
         backups: options.backups,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use petasos_core::limits::Limits;
 use petasos_engine::{Engine, Hooks, NoHooks, Options};
 use petasos_models::Settings;
-use petasos_server::{RateLimit, Server};
+use petasos_server::{Patience, RateLimit, Server};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_tools::{Tool, Toolbox};
 use secrecy::SecretString;
@@ -43,6 +43,8 @@ pub struct Setup {
     pub max_body_bytes: usize,
     /// How often a quiet stream gets a comment.
     pub keep_alive: Duration,
+    /// How long peers may take.
+    pub patience: Patience,
     /// How many requests each key may make.
     pub rate_limit: Option<RateLimit>,
     /// Whether `/metrics` needs no key.
@@ -62,6 +64,7 @@ impl Default for Setup {
             models: quick_retries(),
             max_body_bytes: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
+            patience: Patience::default(),
             rate_limit: None,
             metrics_public: false,
             max_store_bytes: None,
@@ -128,6 +131,7 @@ impl TestServer {
             cors_origins: Vec::new(),
             max_body_bytes: setup.max_body_bytes,
             keep_alive: setup.keep_alive,
+            patience: setup.patience,
             metrics_public: setup.metrics_public,
             rate_limit: setup.rate_limit,
             backups: Some(petasos_server::Backups {

@@ -30,6 +30,8 @@ pub(crate) struct File {
     pub(crate) cors: Cors,
     /// Metrics.
     pub(crate) metrics: Metrics,
+    /// Traces for an OpenTelemetry collector.
+    pub(crate) traces: Option<Traces>,
     /// The log of the process.
     pub(crate) log: Log,
 }
@@ -128,6 +130,18 @@ pub(crate) struct Cors {
 pub(crate) struct Metrics {
     /// Whether they are shown without a key.
     pub(crate) public: bool,
+}
+
+/// Traces for an OpenTelemetry collector.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Traces {
+    /// Where they go, over HTTP.
+    pub(crate) endpoint: String,
+    /// Sent with every request.
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
 }
 
 /// The log of the process, on standard error.

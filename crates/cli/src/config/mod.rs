@@ -20,6 +20,7 @@ use self::file::{File, Seconds};
 use self::read::Presence;
 use crate::env::{self, Environment};
 use crate::home::Home;
+use crate::traces::TraceSettings;
 
 /// Where the server listens unless told otherwise.
 const DEFAULT_LISTEN: &str = "127.0.0.1:7380";
@@ -53,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) rate_limit: Option<RateLimit>,
     /// Whether metrics are shown without a key.
     pub(crate) metrics_public: bool,
+    /// Where traces go, if anywhere.
+    pub(crate) traces: Option<TraceSettings>,
     /// How much is logged, if that was set.
     pub(crate) log_level: Option<String>,
     /// What a line of the log looks like.
@@ -95,6 +98,10 @@ impl Config {
                 burst: limit.burst.unwrap_or(limit.requests_per_second),
             }),
             metrics_public: file.metrics.public,
+            traces: file.traces.map(|traces| TraceSettings {
+                endpoint: traces.endpoint,
+                headers: traces.headers.into_iter().collect(),
+            }),
             log_level: environment.text(env::LOG)?.or(file.log.level),
             log_format: file.log.format,
             warnings: providers.warnings,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, Server};
 
 /// Follows a session from its beginning until the `count`th time that it is idle; returns the last idle event.
-fn until_idle(server: &Server, key: &str, session: &str, count: usize) -> Value {
+pub(crate) fn until_idle(server: &Server, key: &str, session: &str, count: usize) -> Value {
     let path = format!("/v1/sessions/{session}/events/stream?after=0");
     let stream = BufReader::new(server.open("GET", &path, key, ""));
     let events = stream

@@ -22,4 +22,5 @@ mod run;
 mod serve;
 mod sessions;
 mod talker;
+mod traces;
 mod transfer;

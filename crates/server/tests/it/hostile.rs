@@ -1,6 +1,9 @@
 //! Peers that mean harm, or are broken enough to look like it: clear answers, and everyone else is served.
 
-use petasos_testkit::{Reply, TestServer, within};
+use std::time::Duration;
+
+use petasos_server::Patience;
+use petasos_testkit::{Reply, Setup, TestServer, within};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -101,6 +104,42 @@ async fn requests_that_never_end_and_nonsense() {
             answer.is_empty() || answer.starts_with("HTTP/1.1 4") || answer.starts_with("HTTP/1.0 4"),
             "{answer}"
         );
+    }
+    others_are_served(&server).await;
+}
+
+/// Sends a byte now and then, for as long as the server takes them.
+async fn trickle(mut sends: tokio::net::tcp::OwnedWriteHalf, bytes: &'static [u8]) {
+    let mut pace = tokio::time::interval(Duration::from_millis(20));
+    for byte in bytes.iter().cycle() {
+        pace.tick().await;
+        if sends.write_all(&[*byte]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_a_byte_now_and_then() {
+    let patience = Patience { head: Duration::from_millis(300), body: Duration::from_millis(300) };
+    let server = TestServer::start_with(Setup { patience, ..Setup::default() }).await;
+    let post = format!("POST /v1/agents HTTP/1.1\r\nhost: x\r\n{KEY}content-length: 1000000\r\n\r\n");
+    for (start, bytes, answered) in [
+        ("GET /v1/agents HTTP/1.1\r\nx-long: ", b"x".as_slice(), ""),
+        (&post, b" ".as_slice(), "HTTP/1.1 408"),
+    ] {
+        let mut stream = connect(&server).await;
+        stream.write_all(start.as_bytes()).await.unwrap();
+        let (mut answers, sends) = stream.into_split();
+        let sending = tokio::spawn(trickle(sends, bytes));
+        let mut answer = Vec::new();
+        // A server that closes while bytes arrive may reset the connection; what it said before counts.
+        let _ = within("the server to hang up", answers.read_to_end(&mut answer)).await;
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with(answered), "{answer}");
+        assert_eq!(answer.is_empty(), answered.is_empty(), "{answer}");
+        drop(answers);
+        within("the client to notice", sending).await.unwrap();
     }
     others_are_served(&server).await;
 }

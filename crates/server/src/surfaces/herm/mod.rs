@@ -11,6 +11,7 @@ mod sessions;
 mod stream;
 
 use jiff::Timestamp;
+pub(crate) use send::read as read_events;
 
 use crate::openapi::Api;
 use crate::problem::Problem;

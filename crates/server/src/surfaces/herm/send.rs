@@ -103,7 +103,7 @@ async fn send(
 }
 
 /// Reads a request: `{"events": […]}`, a list, or one event.
-fn read(body: Value) -> Result<Vec<UserEvent>, Problem> {
+pub(crate) fn read(body: Value) -> Result<Vec<UserEvent>, Problem> {
     let events = match body {
         Value::Array(events) => events,
         Value::Object(mut body) => match body.remove("events") {
