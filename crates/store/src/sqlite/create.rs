@@ -23,7 +23,7 @@ pub(super) fn create_parent(path: &Path) -> Result<()> {
     builder.create(parent).map_err(failed(format!("create the directory {}", parent.display())))
 }
 
-/// Makes an empty database at `path`, where there is nothing or an empty file.
+/// Makes an empty database at `path`, where there is nothing.
 pub(super) fn create(path: &Path) -> Result<()> {
     let new = beside(path, ".new");
     // A crash may have left these behind.

@@ -19,7 +19,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// What is at the path of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing, or an empty file: a new database belongs there.
+    /// Nothing: a new database belongs there.
     Nothing,
     /// A database that this release can use.
     Database,
@@ -37,14 +37,19 @@ pub(super) fn inspect(path: &Path) -> Result<Found> {
             file.take(HEADER as u64).read_to_end(&mut header).map_err(failed(context()))?;
             length
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match log.page_count {
+                None => Ok(Found::Nothing),
+                Some(_) => {
+                    Err(corrupt("its write-ahead log is there, but the database itself is not".into()))
+                }
+            };
+        }
         Err(error) => return Err(failed(context())(error)),
     };
+    // A new database is renamed into place when it is whole, so an empty file was one that lost everything.
     if length == 0 {
-        return match log.page_count {
-            None => Ok(Found::Nothing),
-            Some(_) => Err(corrupt("its write-ahead log is there, but the database itself is empty".into())),
-        };
+        return Err(corrupt("it was cut: the file is empty".into()));
     }
     if let Some(problem) = header_problem(&header).or_else(|| size_problem(&header, length, &log)) {
         return Err(corrupt(problem));
