@@ -15,7 +15,7 @@ use crate::{check, model, recording};
 /// What a quiet stream may cost the server.
 const MAX_STREAM_BYTES: u64 = 20 * 1024;
 /// What a connection that has said nothing may cost.
-const MAX_IDLE_BYTES: u64 = 10 * 1024;
+const MAX_IDLE_BYTES: u64 = 16 * 1024;
 /// Files that either process needs besides its connections.
 const OTHER_FILES: u64 = 200;
 /// Sessions that the streams follow.
