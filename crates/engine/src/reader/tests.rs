@@ -1,11 +1,14 @@
 //! Readers that poll whenever they like, while an actor writes, says, takes back and starts over.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use jiff::Timestamp;
-use petasos_core::event::{Event, ModelFinished, Payload, TitleSource, Titled, UserSteer};
+use petasos_core::event::{
+    Event, ModelFinished, Payload, StatusIdle, StopReason, TitleSource, Titled, UserSteer,
+};
 use petasos_core::ids::SessionId;
 use petasos_core::model::Usage;
 use petasos_store::{Append, Checkpoint, Error, EventLog, EventQuery, Result};
@@ -296,4 +299,31 @@ fn a_reader_that_joins_between_the_log_and_the_feed_sees_no_text_after_its_end()
         ];
         run(&ops);
     }
+}
+
+fn live_text(item: Option<Item>) -> String {
+    match item {
+        Some(Item::Live(live)) => live.text,
+        other => panic!("expected text, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_is_said_is_gathered_for_a_moment_and_shown_when_it_ends() {
+    let (feed, log) = (Feeds::default().get(&session_id()), Arc::new(Log::default()));
+    let reader = Reader::new(session_id(), log.clone(), feed.clone(), Start::Now, 0);
+    let mut reader = reader.paced(Duration::from_secs(3600));
+    feed.reaches(0);
+    let call = feed.begin_call(false);
+    feed.say(call, LiveKind::Text, "one ");
+    assert_eq!(live_text(reader.next().await.unwrap()), "one ");
+    feed.say(call, LiveKind::Text, "two ");
+    assert!(reader.next().now_or_never().is_none());
+    feed.say(call, LiveKind::Text, "three ");
+    assert!(reader.next().now_or_never().is_none());
+    let idle = StatusIdle { stop_reason: StopReason::end_turn(), takes_up: Vec::new() };
+    feed.publish(&log.commit(vec![Payload::StatusIdle(idle)]));
+    feed.forget();
+    assert_eq!(live_text(reader.next().await.unwrap()), "two three ");
+    assert!(matches!(reader.next().await.unwrap(), Some(Item::Durable(_))));
 }
