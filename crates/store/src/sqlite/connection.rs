@@ -85,6 +85,9 @@ fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    // Plans do not depend on the values of parameters. Otherwise a statement on a table with a partial index is
+    // prepared anew whenever it is used.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
