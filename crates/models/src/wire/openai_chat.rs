@@ -3,10 +3,14 @@
 //! The format is loose: reasoning has two names, the end marker is sometimes missing, parallel calls sometimes
 //! share an index. Whatever is unambiguous is accepted.
 
+use std::borrow::Cow;
+
 use petasos_core::event::joined_text;
 use petasos_core::model::{Answer, AssistantPart, Message, Opaque, Request, Stop, Usage};
 use petasos_net::sse;
 use secrecy::SecretString;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::parts::Parts;
@@ -118,6 +122,47 @@ fn assistant(parts: &[AssistantPart], in_this_turn: bool) -> Option<Value> {
     Some(message)
 }
 
+/// An event that brings a piece of text and nothing else. Nearly all are like that, so they are read without making a
+/// tree of them first.
+#[derive(Deserialize)]
+struct TextEvent<'a> {
+    #[serde(borrow)]
+    choices: [TextChoice<'a>; 1],
+    error: Option<IgnoredAny>,
+    usage: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct TextChoice<'a> {
+    #[serde(borrow)]
+    delta: TextDelta<'a>,
+    finish_reason: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct TextDelta<'a> {
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    reasoning_content: Option<IgnoredAny>,
+    reasoning: Option<IgnoredAny>,
+    refusal: Option<IgnoredAny>,
+    tool_calls: Option<IgnoredAny>,
+}
+
+/// The text of an event that brings nothing else.
+fn plain_text(data: &str) -> Option<Cow<'_, str>> {
+    let TextEvent { choices: [choice], error: None, usage: None } = serde_json::from_str(data).ok()? else {
+        return None;
+    };
+    let TextChoice { delta, finish_reason: None } = choice else { return None };
+    let TextDelta { content, reasoning_content: None, reasoning: None, refusal: None, tool_calls: None } =
+        delta
+    else {
+        return None;
+    };
+    Some(content)
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
@@ -147,6 +192,11 @@ impl Reader for ChatReader {
     fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem> {
         if event.data.trim() == "[DONE]" {
             return Ok(vec![Step::Finished(self.finish()?)]);
+        }
+        if let Some(piece) = plain_text(&event.data) {
+            let mut steps = Vec::with_capacity(1);
+            self.text(&piece, &mut steps)?;
+            return Ok(steps);
         }
         let data = json(event)?;
         if let Some(error) = data.get("error").filter(|error| !error.is_null()) {
