@@ -53,7 +53,7 @@ pub(crate) async fn run(
     let life = async {
         match Actor::load(&shared, &tenant, &session_id).await {
             Ok(Some(actor)) => actor.live(&mut mailbox).await,
-            Ok(None) => End::Gone,
+            Ok(None) => End::Absent,
             Err(error) => End::Failed(with_cause(&error)),
         }
     };
@@ -64,15 +64,19 @@ pub(crate) async fn run(
     };
     match end {
         End::Retired => shared.resting.forget(&session_id),
-        End::Stopped => close(&shared, &session_id, &mut mailbox, || Error::ShuttingDown),
+        End::Stopped => close(&shared, (tenant, session_id), &mut mailbox, || Error::ShuttingDown),
+        End::Absent => {
+            let not_found = || not_found(&session_id);
+            close(&shared, (tenant, session_id.clone()), &mut mailbox, not_found);
+        }
         End::Gone => {
-            close(&shared, &session_id, &mut mailbox, || not_found(&session_id));
+            close(&shared, (tenant, session_id.clone()), &mut mailbox, || not_found(&session_id));
             shared.resting.forget(&session_id);
             shared.feeds.get(&session_id).close();
         }
         End::Failed(cause) => {
             tracing::error!(%session_id, cause, "the session stops and is picked up again from its log");
-            close(&shared, &session_id, &mut mailbox, || {
+            close(&shared, (tenant.clone(), session_id.clone()), &mut mailbox, || {
                 let context = "the session could not be written".to_owned();
                 Error::Store(petasos_store::Error::Failed { context, source: cause.clone().into() })
             });
@@ -85,7 +89,9 @@ pub(crate) async fn run(
 pub(crate) enum End {
     /// Nothing is left to do. The session is already off the list.
     Retired,
-    /// The session does not exist, or no longer.
+    /// The session does not exist, or is somebody else's.
+    Absent,
+    /// The session was removed.
     Gone,
     /// The server stops.
     Stopped,
@@ -106,12 +112,12 @@ fn not_found(session_id: &SessionId) -> Error {
 /// Takes the session off the list and answers what is still in its mailbox.
 fn close(
     shared: &Shared,
-    session_id: &SessionId,
+    name: (TenantId, SessionId),
     mailbox: &mut mpsc::Receiver<Command>,
     error: impl Fn() -> Error,
 ) {
     let mut awake = lock(&shared.awake);
-    awake.remove(session_id);
+    awake.remove(&name);
     mailbox.close();
     while let Ok(command) = mailbox.try_recv() {
         // Nobody waits any more if the reply cannot be sent.

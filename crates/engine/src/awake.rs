@@ -9,7 +9,7 @@ use std::time::Duration;
 use petasos_core::State;
 use petasos_core::agent::{AgentDefinition, metadata_problem};
 use petasos_core::context::Context;
-use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
+use petasos_core::event::{Event, Payload, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::SessionHeader;
 use petasos_core::step::{self, Effect, Input, UserEvent};
@@ -75,8 +75,8 @@ impl Actor {
         tenant: &TenantId,
         session_id: &SessionId,
     ) -> Result<Option<Actor>> {
-        let Some(record) = shared.store.session(tenant, session_id).await? else { return Ok(None) };
-        let mut state = load::state(shared.store.as_ref(), &record).await?;
+        let loaded = load::session(shared.store.as_ref(), tenant, session_id).await?;
+        let Some(load::Loaded { header, agent, mut state }) = loaded else { return Ok(None) };
         let opened_by = state.turn.as_ref().map(|turn| turn.opened_by);
         let under_way = state.turn.as_mut().filter(|turn| !turn.is_paused());
         let resumed = under_way.is_some();
@@ -84,9 +84,7 @@ impl Actor {
             // The time in which nobody drove it does not count against it.
             turn.running_since = now();
         }
-        let header = Arc::new(record.header);
-        let version = Some(header.agent_version);
-        let Some(agent) = shared.store.agent(tenant, &header.agent_id, version).await? else {
+        let Some(agent) = agent else {
             return Err(Error::NotFound { kind: "agent", id: header.agent_id.to_string() });
         };
         let feed = shared.feeds.get(session_id);
@@ -94,7 +92,7 @@ impl Actor {
         let (reports, inbox) = mpsc::unbounded_channel();
         Ok(Some(Actor {
             shared: Arc::clone(shared),
-            header,
+            header: Arc::new(header),
             agent: Arc::new(agent.definition),
             state,
             context: None,
@@ -144,7 +142,7 @@ impl Actor {
             if let (Some(turn), Some(text)) = (&self.state.turn, &self.injected) {
                 self.shared.injected.keep(&self.header.id, turn.opened_by, text.clone());
             }
-            awake.remove(&self.header.id);
+            awake.remove(&(self.header.tenant.clone(), self.header.id.clone()));
         }
         idle
     }
@@ -276,14 +274,29 @@ impl Actor {
             view: state.view.clone(),
             checkpoint,
         };
-        self.shared.store.append(append).await?;
+        let store = self.shared.store.as_ref();
+        let (appended, context) = tokio::join!(store.append(append), self.context_for(events));
+        appended?;
         self.state = state;
+        self.context = self.context.take().or(context);
         if let Some(context) = &mut self.context {
             events.iter().for_each(|event| context.apply(event));
         }
         self.feed.publish(events);
         self.shared.metrics.count(events);
         Ok(())
+    }
+
+    /// What the model has to read before `events`, if they start the first model call of this actor. It is fetched
+    /// while they are on their way to the disk.
+    async fn context_for(&self, events: &[Event]) -> Option<Context> {
+        let starts_call = events.iter().any(|event| matches!(event.payload, Payload::ModelStarted(_)));
+        if self.context.is_some() || !starts_call {
+            return None;
+        }
+        // If it cannot be read, the call that needs it tries again and says why.
+        let through = self.state.view.last_sequence;
+        load::context(self.shared.store.as_ref(), &self.header.id, through).await.ok()
     }
 
     /// Starts what the state wants and is not under way, and stops what it no longer wants.
@@ -310,7 +323,10 @@ impl Actor {
                 }
                 let context = match self.context.take() {
                     Some(context) => context,
-                    None => load::context(self.shared.store.as_ref(), &self.header.id).await?,
+                    None => {
+                        let through = self.state.view.last_sequence;
+                        load::context(self.shared.store.as_ref(), &self.header.id, through).await?
+                    }
                 };
                 let (messages, turn_message) = (context.messages(), context.turn_message());
                 self.context = Some(context);

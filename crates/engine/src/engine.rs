@@ -64,7 +64,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Sessions that have an actor. Commands are queued under this lock and an actor retires under it, so none
     /// is queued for an actor that is gone.
-    pub(crate) awake: Mutex<HashMap<SessionId, mpsc::Sender<Command>>>,
+    /// The tenant belongs to the name: a session of somebody else is none, and must not be reached or blocked.
+    pub(crate) awake: Mutex<HashMap<(TenantId, SessionId), mpsc::Sender<Command>>>,
     /// Everything that runs: actors, what they have under way, observers.
     pub(crate) tasks: TaskTracker,
     pub(crate) observers: Observers,
@@ -171,7 +172,7 @@ impl Engine {
 /// Queues a command for the session's actor, which is started if there is none.
 fn queue(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId, command: Command) -> Result<()> {
     let mut awake = lock(&shared.awake);
-    let sender = awake.entry(session_id.clone()).or_insert_with(|| {
+    let sender = awake.entry((tenant.clone(), session_id.clone())).or_insert_with(|| {
         let (sender, mailbox) = mpsc::channel(MAX_WAITING);
         let actor = actor::run(Arc::clone(shared), tenant.clone(), session_id.clone(), mailbox);
         shared.tasks.spawn(actor);

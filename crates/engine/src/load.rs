@@ -1,22 +1,47 @@
 //! Folds a session out of the store.
 
 use petasos_core::State;
+use petasos_core::agent::AgentVersion;
 use petasos_core::context::Context;
 use petasos_core::event::Event;
-use petasos_core::ids::SessionId;
-use petasos_core::session::{SessionRecord, SessionView};
-use petasos_store::{EventQuery, Order, Result, Store};
+use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
+use petasos_store::{Asleep, EventQuery, Order, Result, Store};
 
 const BATCH: usize = 500;
 
-/// The state of a session: the newest checkpoint, and what came after it.
-pub(crate) async fn state(store: &dyn Store, record: &SessionRecord) -> Result<State> {
-    let session_id = &record.header.id;
-    let checkpoint = store.checkpoint(session_id).await?;
-    let stored = checkpoint.and_then(|checkpoint| serde_json::from_slice::<State>(&checkpoint.state).ok());
-    // Without a checkpoint that reads, the whole log says the same, only slower.
-    let mut state = stored.unwrap_or_else(|| empty_state(record));
-    for_each_event(store, session_id, state.view.last_sequence, |event| state.apply(event)).await?;
+/// A session as its actor starts with it.
+pub(crate) struct Loaded {
+    pub(crate) header: SessionHeader,
+    pub(crate) agent: Option<AgentVersion>,
+    pub(crate) state: State,
+}
+
+/// A session out of the store, in one read unless a lot came after its newest checkpoint.
+pub(crate) async fn session(store: &dyn Store, tenant: &TenantId, id: &SessionId) -> Result<Option<Loaded>> {
+    let Some(asleep) = store.asleep(tenant, id, BATCH).await? else { return Ok(None) };
+    let Asleep { record, agent, checkpoint, events } = asleep;
+    let stored = checkpoint.map(|checkpoint| serde_json::from_slice::<State>(&checkpoint.state));
+    let state = match stored {
+        // Without a checkpoint that reads, the whole log says the same, only slower.
+        Some(Err(_)) => {
+            let mut state = empty_state(&record);
+            for_each_event(store, id, 0, None, |event| state.apply(event)).await?;
+            state
+        }
+        Some(Ok(state)) => follow(store, state, &events).await?,
+        None => follow(store, empty_state(&record), &events).await?,
+    };
+    Ok(Some(Loaded { header: record.header, agent, state }))
+}
+
+/// Applies what came after a state: events that are here already, and the rest if there is more.
+async fn follow(store: &dyn Store, mut state: State, events: &[Event]) -> Result<State> {
+    events.iter().for_each(|event| state.apply(event));
+    if events.len() == BATCH {
+        let (id, after) = (state.session_id.clone(), state.view.last_sequence);
+        for_each_event(store, &id, after, None, |event| state.apply(event)).await?;
+    }
     Ok(state)
 }
 
@@ -28,10 +53,13 @@ fn empty_state(record: &SessionRecord) -> State {
     State::new(record.header.id.clone(), view)
 }
 
-/// What the model reads of a session.
-pub(crate) async fn context(store: &dyn Store, session_id: &SessionId) -> Result<Context> {
+/// What the model reads of a session whose log ends with `through`.
+pub(crate) async fn context(store: &dyn Store, session_id: &SessionId, through: u64) -> Result<Context> {
     let mut context = Context::default();
-    for_each_event(store, session_id, 0, |event| context.apply(event)).await?;
+    if through > 0 {
+        let before = through.saturating_add(1);
+        for_each_event(store, session_id, 0, Some(before), |event| context.apply(event)).await?;
+    }
     Ok(context)
 }
 
@@ -39,12 +67,13 @@ async fn for_each_event(
     store: &dyn Store,
     session_id: &SessionId,
     mut after: u64,
+    before: Option<u64>,
     mut apply: impl FnMut(&Event),
 ) -> Result<()> {
     loop {
         let query = EventQuery {
             after: Some(after),
-            before: None,
+            before,
             types: Vec::new(),
             order: Order::Ascending,
             limit: BATCH,

@@ -92,14 +92,14 @@ impl Engine {
     /// A session as it is listed.
     pub async fn session(&self, tenant: &TenantId, id: &SessionId) -> Result<SessionRecord> {
         let record = self.shared.store.session(tenant, id).await?;
-        record.ok_or_else(|| Error::NotFound { kind: "session", id: id.to_string() })
+        record.ok_or_else(|| not_found(id))
     }
 
     /// A session and where its turn stands.
     pub async fn session_detail(&self, tenant: &TenantId, id: &SessionId) -> Result<SessionDetail> {
-        let record = self.session(tenant, id).await?;
-        let state = load::state(self.shared.store.as_ref(), &record).await?;
-        Ok(SessionDetail { header: record.header, state })
+        let loaded = load::session(self.shared.store.as_ref(), tenant, id).await?;
+        let loaded = loaded.ok_or_else(|| not_found(id))?;
+        Ok(SessionDetail { header: loaded.header, state: loaded.state })
     }
 
     /// A tenant's sessions, newest first.
@@ -119,7 +119,6 @@ impl Engine {
         id: &SessionId,
         events: Vec<UserEvent>,
     ) -> Result<Vec<Event>> {
-        self.session(tenant, id).await?;
         self.command(tenant, id, |reply| Command::Send { events, reply }).await
     }
 
@@ -167,4 +166,8 @@ impl Engine {
         self.session(tenant, id).await?;
         self.command(tenant, id, |reply| Command::Delete { reply }).await
     }
+}
+
+fn not_found(id: &SessionId) -> Error {
+    Error::NotFound { kind: "session", id: id.to_string() }
 }

@@ -128,6 +128,19 @@ pub struct SessionFilter {
     pub only_archived: bool,
 }
 
+/// A session with everything that going on with it takes, as of one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asleep {
+    /// The session.
+    pub record: SessionRecord,
+    /// The version of the agent that it stays with; none if that is gone.
+    pub agent: Option<AgentVersion>,
+    /// The newest fold that was stored with an append.
+    pub checkpoint: Option<Checkpoint>,
+    /// The first events after the checkpoint, oldest first; those of the whole log if there is none.
+    pub events: Vec<Event>,
+}
+
 /// Sessions without their logs.
 pub trait SessionStore: Send + Sync + 'static {
     /// Keeps a new session with an empty log.
@@ -143,6 +156,14 @@ pub trait SessionStore: Send + Sync + 'static {
         tenant: &'a TenantId,
         id: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionRecord>>>;
+
+    /// One session of a tenant with what it takes to go on with it, and at most `limit` events.
+    fn asleep<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a SessionId,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Option<Asleep>>>;
 
     /// A tenant's sessions, newest first.
     fn sessions<'a>(

@@ -13,7 +13,7 @@ pub mod sqlite;
 pub mod suite;
 
 pub use contract::{
-    AgentStore, Append, Backup, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, KeyStore, Observe,
-    Order, Page, PageRequest, SessionFilter, SessionStore, Stats, Store,
+    AgentStore, Append, Asleep, Backup, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, KeyStore,
+    Observe, Order, Page, PageRequest, SessionFilter, SessionStore, Stats, Store,
 };
 pub use error::{Error, Result};

@@ -11,7 +11,7 @@ use petasos_core::key::KeyRecord;
 use petasos_core::session::SessionRecord;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
-    AgentStore, Append, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Observe, Page,
+    AgentStore, Append, Asleep, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Observe, Page,
     PageRequest, Result, SessionFilter, SessionStore, Stats,
 };
 use petasos_testkit::within;
@@ -145,6 +145,15 @@ impl SessionStore for WatchedStore {
         id: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
         self.inner.session(tenant, id)
+    }
+
+    fn asleep<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a SessionId,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Option<Asleep>>> {
+        self.inner.asleep(tenant, id, limit)
     }
 
     fn sessions<'a>(

@@ -122,7 +122,7 @@ fn insert_version(connection: &Connection, agent: &AgentVersion) -> rusqlite::Re
     statement::execute(connection, sql, values).map(drop)
 }
 
-fn get(
+pub(super) fn get(
     connection: &Connection,
     tenant: &TenantId,
     id: &AgentId,

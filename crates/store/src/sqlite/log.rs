@@ -26,21 +26,12 @@ impl EventLog for SqliteStore {
         query: EventQuery,
     ) -> BoxFuture<'a, Result<Vec<Event>>> {
         let id = session_id.clone();
-        Box::pin(self.readers().read(move |connection| {
-            read_events(connection, &id, &query).map_err(failed(format!("read the log of {}", what(&id))))
-        }))
+        Box::pin(self.readers().read(move |connection| events(connection, &id, &query)))
     }
 
     fn checkpoint<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>> {
         let id = session_id.clone();
-        Box::pin(self.readers().read(move |connection| {
-            let sql = "SELECT sequence, state FROM checkpoints
-                WHERE session = (SELECT key FROM sessions WHERE id = ?)";
-            let read_row =
-                |row: &Row<'_>| Ok(Checkpoint { sequence: row.get::<_, Unsigned>(0)?.0, state: row.get(1)? });
-            statement::first(connection, sql, [id.as_str()], read_row)
-                .map_err(failed(format!("read the checkpoint of {}", what(&id))))
-        }))
+        Box::pin(self.readers().read(move |connection| checkpoint(connection, &id)))
     }
 }
 
@@ -51,6 +42,19 @@ pub(super) fn prepare(append: &Append) -> Result<Vec<String>> {
     }
     let payloads = append.events.iter().map(|event| serde_json::to_string(&event.payload));
     payloads.collect::<std::result::Result<_, _>>().map_err(failed("write events as JSON"))
+}
+
+pub(super) fn events(connection: &Connection, id: &SessionId, query: &EventQuery) -> Result<Vec<Event>> {
+    read_events(connection, id, query).map_err(failed(format!("read the log of {}", what(id))))
+}
+
+pub(super) fn checkpoint(connection: &Connection, id: &SessionId) -> Result<Option<Checkpoint>> {
+    let sql =
+        "SELECT sequence, state FROM checkpoints WHERE session = (SELECT key FROM sessions WHERE id = ?)";
+    let read_row =
+        |row: &Row<'_>| Ok(Checkpoint { sequence: row.get::<_, Unsigned>(0)?.0, state: row.get(1)? });
+    statement::first(connection, sql, [id.as_str()], read_row)
+        .map_err(failed(format!("read the checkpoint of {}", what(id))))
 }
 
 /// What is wrong with an append whatever the log holds: a mistake of the caller.

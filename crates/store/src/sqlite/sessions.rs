@@ -7,8 +7,8 @@ use rusqlite::{Connection, Row, params};
 
 use super::columns::{Json, Nanos, Parsed, StatusName, Unsigned, failed, nanos, time};
 use super::cursor::{self, Listing};
-use super::{SqliteStore, log, session_list, statement};
-use crate::contract::{Append, Page, PageRequest, SessionFilter, SessionStore};
+use super::{SqliteStore, agents, log, session_list, statement};
+use crate::contract::{Append, Asleep, EventQuery, Order, Page, PageRequest, SessionFilter, SessionStore};
 use crate::error::{Error, Result};
 
 /// The columns that [`read_row`] reads.
@@ -42,6 +42,16 @@ impl SessionStore for SqliteStore {
     ) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
         let (tenant, id) = (tenant.clone(), id.clone());
         Box::pin(self.readers().read(move |connection| get(connection, &tenant, &id)))
+    }
+
+    fn asleep<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a SessionId,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Option<Asleep>>> {
+        let (tenant, id) = (tenant.clone(), id.clone());
+        Box::pin(self.readers().read(move |connection| asleep(connection, &tenant, &id, limit)))
     }
 
     fn sessions<'a>(
@@ -134,6 +144,27 @@ fn get(connection: &Connection, tenant: &TenantId, id: &SessionId) -> Result<Opt
     let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id = ? AND tenant = ?");
     let values = params![id.as_str(), tenant.as_str()];
     statement::first(connection, &sql, values, read_row).map_err(failed(format!("read {}", what(id))))
+}
+
+fn asleep(
+    connection: &Connection,
+    tenant: &TenantId,
+    id: &SessionId,
+    limit: usize,
+) -> Result<Option<Asleep>> {
+    let Some(record) = get(connection, tenant, id)? else { return Ok(None) };
+    let SessionHeader { agent_id, agent_version, .. } = &record.header;
+    let agent = agents::get(connection, tenant, agent_id, Some(*agent_version))?;
+    let checkpoint = log::checkpoint(connection, id)?;
+    let query = EventQuery {
+        after: checkpoint.as_ref().map(|checkpoint| checkpoint.sequence),
+        before: None,
+        types: Vec::new(),
+        order: Order::Ascending,
+        limit,
+    };
+    let events = log::events(connection, id, &query)?;
+    Ok(Some(Asleep { record, agent, checkpoint, events }))
 }
 
 /// Removes a session. Its events can no longer be found from here on, and [`sweep`] removes them.

@@ -1,11 +1,12 @@
 //! Checks of [`EventLog`](crate::EventLog): what is read back.
 
 use petasos_core::event::{Payload, StatusIdle, StopReason};
+use petasos_core::ids::TenantId;
 use petasos_core::session::{SessionView, Status};
 use serde_json::{Value, json};
 
-use super::make::{agent_message, append, at, session, session_id, tagged, user_message, whole};
-use crate::{Checkpoint, EventQuery, Order, Store};
+use super::make::{agent, agent_message, append, at, session, session_id, tagged, user_message, whole};
+use crate::{Asleep, Checkpoint, EventQuery, Order, Store};
 
 /// A payload in its stored shape, which changes less than the Rust one.
 fn payload(value: Value) -> Payload {
@@ -150,6 +151,29 @@ pub async fn the_newest_checkpoint_counts(store: &impl Store) {
     }
     let expected = Checkpoint { sequence: 4, state: vec![0, 255, 2] };
     assert_eq!(store.checkpoint(&id).await.unwrap(), Some(expected));
+}
+
+pub async fn a_session_is_woken_with_what_came_after_its_checkpoint(store: &impl Store) {
+    let (id, tenant) = (session_id("one"), TenantId::default_tenant());
+    let helper = agent("default", "helper", 0);
+    store.create_session(session("one", 0)).await.unwrap();
+    let fresh = store.asleep(&tenant, &id, 10).await.unwrap().unwrap();
+    let nothing = Asleep { record: session("one", 0), agent: None, checkpoint: None, events: Vec::new() };
+    assert_eq!(fresh, nothing);
+    store.create_agent(helper.clone()).await.unwrap();
+    for (after, state) in [(0, Some(vec![1])), (2, None)] {
+        let mut append = append("one", after, vec![agent_message("text"); 2]);
+        append.checkpoint = state;
+        store.append(append).await.unwrap();
+    }
+    let woken = store.asleep(&tenant, &id, 10).await.unwrap().unwrap();
+    assert_eq!(woken.record.view.last_sequence, 4);
+    assert_eq!(woken.agent, Some(helper));
+    assert_eq!(woken.checkpoint, Some(Checkpoint { sequence: 2, state: vec![1] }));
+    assert_eq!(sequences(&woken.events), [3, 4]);
+    let woken = store.asleep(&tenant, &id, 1).await.unwrap().unwrap();
+    assert_eq!(sequences(&woken.events), [3]);
+    assert_eq!(store.asleep(&super::make::tenant("other"), &id, 10).await.unwrap(), None);
 }
 
 pub async fn a_session_that_is_gone_has_no_events(store: &impl Store) {

@@ -69,6 +69,7 @@ macro_rules! store_contract {
                 user_events_are_taken_up_once
                 an_event_may_take_up_another_of_the_same_append
                 the_newest_checkpoint_counts
+                a_session_is_woken_with_what_came_after_its_checkpoint
                 a_session_that_is_gone_has_no_events
             }
             log_writers {
