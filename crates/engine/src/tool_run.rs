@@ -1,5 +1,6 @@
 //! Carries out one call of a built-in tool.
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -74,11 +75,14 @@ impl ToolRun {
             return ToolOutput::error(format!("The tool {} is not there any more.", self.call.tool));
         };
         let invocation = Invocation {
+            tool_use_id: self.call.id.clone(),
             input: self.call.input.clone(),
             tenant: self.header.tenant.clone(),
             session_id: self.header.id.clone(),
             agent_id: self.header.agent_id.clone(),
             user_id: self.header.user_id.clone(),
+            secrets: BTreeMap::new(),
+            sudo_password: None,
         };
         let limit = self.shared.tool_time;
         match tokio::time::timeout(limit, tool.run(invocation)).await {

@@ -1,9 +1,12 @@
 //! What every tool is.
 
+use std::collections::BTreeMap;
+
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::model::ToolSpec;
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 /// Something that the model can call and we carry out.
@@ -17,13 +20,44 @@ pub trait Tool: Send + Sync + 'static {
     /// One line for a person who is asked to allow a call.
     fn preview(&self, input: &Map<String, Value>) -> Option<String>;
 
+    /// What there is to know about one call beyond the tool's effect.
+    fn risk(&self, _input: &Map<String, Value>) -> Risk {
+        Risk::Ordinary
+    }
+
+    /// The command for which a call needs a sudo password.
+    fn sudo_command(&self, _input: &Map<String, Value>) -> Option<String> {
+        None
+    }
+
     /// Carries out one call. Dropping the future stops it.
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput>;
 }
 
+/// What there is to know about one call beyond its tool's effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Risk {
+    /// Nothing: the agent's policy decides.
+    Ordinary,
+    /// A person is asked, whatever the policy says.
+    Dangerous {
+        /// Names the danger for programs, and never changes.
+        pattern_key: String,
+        /// Names it for people.
+        description: String,
+    },
+    /// It never runs.
+    Forbidden {
+        /// What the model is told.
+        reason: String,
+    },
+}
+
 /// One call, and for whom it is made.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Invocation {
+    /// Names the call.
+    pub tool_use_id: String,
     /// The arguments.
     pub input: Map<String, Value>,
     /// Whose session it is.
@@ -34,6 +68,10 @@ pub struct Invocation {
     pub agent_id: AgentId,
     /// The user, if the session has one.
     pub user_id: Option<String>,
+    /// Secrets that the user gave this session, by the variable that holds them.
+    pub secrets: BTreeMap<String, SecretString>,
+    /// The password that the user gave for this call.
+    pub sudo_password: Option<SecretString>,
 }
 
 /// What the model is told about a call.
