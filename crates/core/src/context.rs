@@ -23,6 +23,8 @@ pub struct Context {
     steers: BTreeMap<u64, String>,
     /// The event that opened the newest turn.
     opened_by: u64,
+    /// What the system prompt holds besides the instructions.
+    prompt: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +38,15 @@ impl Context {
     /// The conversation, oldest first.
     pub fn messages(&self) -> Vec<Message> {
         self.messages.iter().map(|(_, message)| message.clone()).collect()
+    }
+
+    /// The system prompt of an agent with these instructions: the same in every call of the session.
+    pub fn system(&self, instructions: &str) -> String {
+        match &self.prompt {
+            None => instructions.to_owned(),
+            Some(prompt) if instructions.is_empty() => prompt.clone(),
+            Some(prompt) => format!("{instructions}\n\n{prompt}"),
+        }
     }
 
     /// The place among the messages of the one that opened the newest turn.
@@ -88,6 +99,7 @@ impl Context {
                 let text = format!("[Summary of the conversation so far]\n{}", compacted.summary);
                 self.messages.insert(0, (at, Message::User(vec![Block::text(text)])));
             }
+            Payload::PromptPrepared(prepared) => self.prompt = Some(prepared.text.clone()),
             _ => self.apply_result(&event.payload),
         }
     }

@@ -155,7 +155,7 @@ impl Actor {
                 let sent = events.len();
                 let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
                 let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
-                let result = self.feed_input(Input::User { events, said_so_far }).await;
+                let result = self.feed_input(Input::User { events, said_so_far, prompt: None }).await;
                 self.feed.release();
                 let accepted = result.map(|events| {
                     let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
@@ -205,7 +205,7 @@ impl Actor {
             let interrupt = UserInterrupt { message: Some("The session is deleted.".to_owned()) };
             let events = vec![UserEvent::Interrupt(interrupt)];
             // The log is about to go; what matters is that nothing goes on running.
-            drop(self.feed_input(Input::User { events, said_so_far: String::new() }).await);
+            drop(self.feed_input(Input::User { events, said_so_far: String::new(), prompt: None }).await);
         }
         self.under_way.clear();
         let deleted = self.shared.store.delete_session(&self.header.tenant, &self.header.id).await;
@@ -329,6 +329,7 @@ impl Actor {
                     }
                 };
                 let (messages, turn_message) = (context.messages(), context.turn_message());
+                let system = context.system(&self.agent.instructions);
                 self.context = Some(context);
                 let live_call = self.feed.begin_call(self.resumed);
                 self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
@@ -338,6 +339,7 @@ impl Actor {
                     turn: self.this_turn(),
                     feed: Arc::clone(&self.feed),
                     live_call,
+                    system,
                     messages,
                     turn_message,
                     call: *call,

@@ -152,7 +152,7 @@ fn settle(state: &mut State, limits: &Limits) -> Result<Vec<Event>> {
     if state.turn.as_ref().is_some_and(|turn| !turn.is_paused()) {
         let message = "The session was exported while this turn was running.".to_owned();
         let events = vec![UserEvent::Interrupt(UserInterrupt { message: Some(message) })];
-        let input = Input::User { events, said_so_far: String::new() };
+        let input = Input::User { events, said_so_far: String::new(), prompt: None };
         closing = step::step(state, input, limits, now()).map_err(|_| impossible())?;
         closing.iter().for_each(|event| state.apply(event));
     }

@@ -30,6 +30,8 @@ pub(crate) struct ModelCall {
     pub(crate) feed: Arc<Feed>,
     /// The number under which the feed knows it.
     pub(crate) live_call: u64,
+    /// The system prompt.
+    pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
     /// The place of the message that opened the turn.
     pub(crate) turn_message: Option<usize>,
@@ -89,9 +91,9 @@ impl ModelCall {
         let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
         let request = Request {
             model: name,
-            system: self.agent.instructions.clone(),
+            system: std::mem::take(&mut self.system),
             messages: self.messages_with_injected(),
-            tools: plan::offered(&self.agent, &self.shared.tools),
+            tools: plan::offered(&self.header, &self.agent, &self.shared.tools),
             max_output_tokens: None,
         };
         let (messages, tools) = (request.messages.len(), request.tools.len());

@@ -6,7 +6,7 @@ use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::session::SessionHeader;
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
-use petasos_tools::{Toolbox, all_names, canonical_name, clarify};
+use petasos_tools::{Audience, Tool, Toolbox, all_names, canonical_name, clarify};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ use crate::observers;
 const MAX_ARGUMENTS: usize = 1024 * 1024;
 
 /// The tools that the model is told about. The order never changes within a session.
-pub(crate) fn offered(agent: &AgentDefinition, tools: &Toolbox) -> Vec<ToolSpec> {
+pub(crate) fn offered(header: &SessionHeader, agent: &AgentDefinition, tools: &Toolbox) -> Vec<ToolSpec> {
     let mut specs: Vec<ToolSpec> = agent
         .custom_tools()
         .map(|(name, description, input_schema)| ToolSpec {
@@ -28,12 +28,18 @@ pub(crate) fn offered(agent: &AgentDefinition, tools: &Toolbox) -> Vec<ToolSpec>
         })
         .collect();
     if agent.has_builtin_tools() {
-        let builtin = std::iter::once(clarify::spec()).chain(tools.iter().map(|tool| tool.spec()));
+        let audience = audience(header, agent);
+        let of_use = tools.iter().filter(|tool| tool.is_of_use(audience));
+        let builtin = std::iter::once(clarify::spec()).chain(of_use.map(|tool| tool.spec()));
         let builtin: Vec<ToolSpec> =
             builtin.filter(|spec| !specs.iter().any(|own| own.name == spec.name)).collect();
         specs.extend(builtin);
     }
     specs
+}
+
+fn audience(header: &SessionHeader, agent: &AgentDefinition) -> Audience {
+    Audience { has_user: header.user_id.is_some(), has_skills: !agent.skills.is_empty() }
 }
 
 /// Plans every call of an answer.
@@ -100,7 +106,8 @@ impl Planner<'_> {
             if name == clarify::NAME {
                 return ask_user(name, input);
             }
-            if let Some(tool) = self.shared.tools.get(name) {
+            let audience = audience(self.header, self.agent);
+            if let Some(tool) = self.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
                 let effect = tool.effect();
                 return PlannedCall::Tool {
                     id: ToolUseId::from_uuid(Uuid::now_v7()),
@@ -108,13 +115,13 @@ impl Planner<'_> {
                     tool: name.to_owned(),
                     effect,
                     preview: tool.preview(&input),
-                    permission: self.permission(name, effect).await,
+                    permission: self.permission(name, tool.as_ref()).await,
                     input,
                     sudo: None,
                 };
             }
         }
-        let offered = offered(self.agent, &self.shared.tools);
+        let offered = offered(self.header, self.agent, &self.shared.tools);
         let names: Vec<&str> = offered.iter().map(|spec| spec.name.as_str()).collect();
         let have = if names.is_empty() {
             "There are none.".to_owned()
@@ -124,13 +131,13 @@ impl Planner<'_> {
         refused(name, input, format!("There is no tool {name}. {have}"))
     }
 
-    async fn permission(&self, tool: &str, effect: ToolEffect) -> Permission {
-        let asks = match self.agent.builtin_policy(&all_names(tool)) {
+    async fn permission(&self, name: &str, tool: &dyn Tool) -> Permission {
+        let asks = match self.agent.builtin_policy(&all_names(name)) {
             Some(PermissionPolicy::AlwaysAllow) => false,
             Some(PermissionPolicy::AlwaysAsk) => true,
-            None => effect == ToolEffect::SideEffect,
+            None => tool.asks_by_default(),
         };
-        if asks && !self.is_granted(tool).await { Permission::Ask } else { Permission::Run }
+        if asks && !self.is_granted(name).await { Permission::Ask } else { Permission::Run }
     }
 
     /// Whether the user allowed this agent the tool for good.

@@ -8,5 +8,5 @@ mod todo;
 mod tool;
 mod toolbox;
 
-pub use tool::{Invocation, Risk, Tool, ToolOutput};
+pub use tool::{Audience, Invocation, Risk, Tool, ToolOutput};
 pub use toolbox::{Toolbox, all_names, canonical_name};

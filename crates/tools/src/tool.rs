@@ -17,6 +17,16 @@ pub trait Tool: Send + Sync + 'static {
     /// Whether running it twice could do harm.
     fn effect(&self) -> ToolEffect;
 
+    /// Whether calls ask a person first when no policy says anything about the tool.
+    fn asks_by_default(&self) -> bool {
+        self.effect() == ToolEffect::SideEffect
+    }
+
+    /// Whether there is any use for it here. A tool that has none is not offered.
+    fn is_of_use(&self, _to: Audience) -> bool {
+        true
+    }
+
     /// One line for a person who is asked to allow a call.
     fn preview(&self, input: &Map<String, Value>) -> Option<String>;
 
@@ -32,6 +42,15 @@ pub trait Tool: Send + Sync + 'static {
 
     /// Carries out one call. Dropping the future stops it.
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput>;
+}
+
+/// For whom a session's tools are chosen. It never changes within a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Audience {
+    /// Whether the session has a user, for whom things are kept.
+    pub has_user: bool,
+    /// Whether the agent has skills of its own.
+    pub has_skills: bool,
 }
 
 /// What there is to know about one call beyond its tool's effect.

@@ -167,6 +167,9 @@ pub enum Payload {
     /// Internal: what came before is read by the model as this summary from now on.
     #[serde(rename = "session.compacted")]
     Compacted(Compacted),
+    /// Internal: what the system prompt holds besides the agent's instructions, for the whole session.
+    #[serde(rename = "session.prompt_prepared")]
+    PromptPrepared(PromptPrepared),
 }
 
 /// Every type name that a Herm client can see in the log, in the order of the events reference.
@@ -228,6 +231,7 @@ impl Payload {
             Payload::MetadataChanged { .. } => "session.metadata_changed",
             Payload::Archived {} => "session.archived",
             Payload::Compacted(_) => "session.compacted",
+            Payload::PromptPrepared(_) => "session.prompt_prepared",
         }
     }
 

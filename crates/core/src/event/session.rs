@@ -130,3 +130,11 @@ pub struct Compacted {
     /// The summary.
     pub summary: String,
 }
+
+/// Payload of `session.prompt_prepared`. What is remembered about a user changes while sessions go on; the prompt of
+/// one that has started does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptPrepared {
+    /// What follows the agent's instructions: notes of earlier sessions, and the index of skills.
+    pub text: String,
+}

@@ -34,6 +34,8 @@ pub enum Input {
         events: Vec<UserEvent>,
         /// What the model call under way has said so far, which an interrupt keeps.
         said_so_far: String,
+        /// What the system prompt of the session holds besides the instructions, if this opens its first turn.
+        prompt: Option<String>,
     },
     /// A model call ended.
     ModelFinished {
@@ -238,7 +240,7 @@ fn pending_text(pending: &[String]) -> String {
 pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let mut step = Step { state: state.clone(), limits, now, events: Vec::new() };
     match input {
-        Input::User { events, said_so_far } => step.user(events, &said_so_far)?,
+        Input::User { events, said_so_far, prompt } => step.user(events, &said_so_far, prompt)?,
         Input::ModelFinished { call, model, outcome } => step.model_finished(call, model, outcome),
         Input::ToolFinished { id, content, is_error } => step.tool_finished(&id, content, is_error),
         Input::DeadlinePassed => step.deadline_passed(),

@@ -1,17 +1,25 @@
 //! What people and applications send.
 
-use crate::event::{Payload, Verdict};
+use crate::event::{Payload, PromptPrepared, Verdict};
 use crate::state::{ActionKind, State};
 
 use super::{Refusal, Step, UserEvent};
 
 impl Step<'_> {
-    pub(super) fn user(&mut self, events: Vec<UserEvent>, said_so_far: &str) -> Result<(), Refusal> {
+    pub(super) fn user(
+        &mut self,
+        events: Vec<UserEvent>,
+        said_so_far: &str,
+        prompt: Option<String>,
+    ) -> Result<(), Refusal> {
         if self.state.view.archived_at.is_some() {
             return Err(Refusal::Archived);
         }
         for event in events {
             self.user_event(event, said_so_far)?;
+        }
+        if let Some(text) = prompt {
+            self.emit(Payload::PromptPrepared(PromptPrepared { text }));
         }
         Ok(())
     }

@@ -86,11 +86,11 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
         Op::Steer => world.user(UserEvent::Steer(UserSteer { message: "shorter".into() })).is_err(),
         Op::Interrupt { said } => {
             let said_so_far = if *said { "half a sent".to_owned() } else { String::new() };
-            world.feed(Input::User { events: vec![interrupt()], said_so_far }).is_err()
+            world.feed(Input::User { events: vec![interrupt()], said_so_far, prompt: None }).is_err()
         }
         Op::InterruptAndMessage => {
             let events = vec![interrupt(), message()];
-            world.feed(Input::User { events, said_so_far: String::new() }).is_err()
+            world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
         }
         Op::Answer { pick, allow, scope } => match world.answer(*pick, *allow, *scope) {
             Some(answer) => world.user(answer).is_err(),
@@ -100,7 +100,7 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             let answers = [0, 1].map(|pick| world.answer(pick, *allow, Scope::Once));
             // With one action pending both are the same answer, and the second makes the request invalid.
             let events: Vec<_> = answers.into_iter().flatten().collect();
-            world.feed(Input::User { events, said_so_far: String::new() }).is_err()
+            world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
         }
         Op::StrayAnswer => {
             let request_id = "clarify_nobody_asked".parse().unwrap();

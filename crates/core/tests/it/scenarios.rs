@@ -1,5 +1,6 @@
 //! The flows that clients rely on, event by event.
 
+use petasos_core::context::Context;
 use petasos_core::event::*;
 use petasos_core::limits::Limits;
 use petasos_core::model::{Message, Stop};
@@ -29,6 +30,26 @@ fn a_plain_turn() {
     assert_eq!(world.last_stop(), Some(&StopReason::end_turn()));
     assert_eq!(world.state.view.title.as_deref(), Some("Say hello"));
     assert_eq!(world.state.view.usage.total(), 15);
+}
+
+#[test]
+fn the_prompt_of_a_session_is_an_entry_of_its_log() {
+    let mut world = World::new();
+    let message = UserEvent::Message(UserMessage { content: vec![Block::text("hello")] });
+    let prompt = Some("You noted: tea.".to_owned());
+    assert_eq!(
+        world.feed(Input::User { events: vec![message], said_so_far: String::new(), prompt }).unwrap(),
+        ["user.message", "session.prompt_prepared", "session.status_running", "span.model_started"]
+    );
+    world.drain();
+    world.message("again").unwrap();
+    world.drain();
+    let mut context = Context::default();
+    world.log.iter().for_each(|event| context.apply(event));
+    assert_eq!(context.system("Be kind."), "Be kind.\n\nYou noted: tea.");
+    assert_eq!(context.system(""), "You noted: tea.");
+    assert_eq!(Context::default().system("Be kind."), "Be kind.");
+    world.check_log();
 }
 
 #[test]
@@ -99,8 +120,9 @@ fn an_interrupt_keeps_what_was_said_and_closes_calls() {
     let mut world = World::new();
     world.message("write").unwrap();
     let interrupt = || UserEvent::Interrupt(UserInterrupt { message: Some("stop".into()) });
-    let types =
-        world.feed(Input::User { events: vec![interrupt()], said_so_far: "Once upon".into() }).unwrap();
+    let types = world
+        .feed(Input::User { events: vec![interrupt()], said_so_far: "Once upon".into(), prompt: None })
+        .unwrap();
     assert_eq!(types, ["user.interrupt", "span.model_finished", "agent.message", "session.status_idle"]);
     assert_eq!(world.last_stop(), Some(&StopReason::EndTurn { reason: None, interrupted: true }));
 
@@ -124,7 +146,9 @@ fn a_new_turn_never_takes_over_the_model_call_of_the_last() {
     let old = world.in_flight.clone();
     let interrupt = UserEvent::Interrupt(UserInterrupt { message: None });
     let message = UserEvent::Message(UserMessage { content: vec![Block::text("new")] });
-    world.feed(Input::User { events: vec![interrupt, message], said_so_far: String::new() }).unwrap();
+    world
+        .feed(Input::User { events: vec![interrupt, message], said_so_far: String::new(), prompt: None })
+        .unwrap();
     assert_eq!(world.model_call(), Some(1));
     assert!(!old.contains(&world.in_flight[0]));
 }

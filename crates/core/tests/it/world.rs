@@ -141,7 +141,7 @@ impl World {
     }
 
     pub(crate) fn user(&mut self, event: UserEvent) -> Result<Vec<&'static str>, Refusal> {
-        self.feed(Input::User { events: vec![event], said_so_far: String::new() })
+        self.feed(Input::User { events: vec![event], said_so_far: String::new(), prompt: None })
     }
 
     pub(crate) fn message(&mut self, text: &str) -> Result<Vec<&'static str>, Refusal> {

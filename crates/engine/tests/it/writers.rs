@@ -31,7 +31,7 @@ async fn write_behind(world: &World, id: &SessionId) {
 /// Appends the opening of a turn as it was hours ago.
 pub(crate) async fn open_turn_long_ago(world: &World, id: &SessionId) {
     let now = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(5);
-    let input = Input::User { events: vec![message("go")], said_so_far: String::new() };
+    let input = Input::User { events: vec![message("go")], said_so_far: String::new(), prompt: None };
     append_behind(world, id, input, now).await;
 }
 

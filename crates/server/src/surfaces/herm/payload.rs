@@ -232,7 +232,8 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::Titled(_)
         | Stored::MetadataChanged { .. }
         | Stored::Archived {}
-        | Stored::Compacted(_) => return None,
+        | Stored::Compacted(_)
+        | Stored::PromptPrepared(_) => return None,
     })
 }
 
