@@ -62,8 +62,12 @@ impl Provider {
         };
         let message = format!("{name}/{model}: {error}. Check {suspects} of provider {name}");
         match error {
-            petasos_net::Error::Invalid { .. } => Error::new(Error::BAD_REQUEST, message),
-            petasos_net::Error::Timeout { .. } => Error::passing(Error::TIMEOUT, message),
+            petasos_net::Error::Invalid { .. } | petasos_net::Error::Refused { .. } => {
+                Error::new(Error::BAD_REQUEST, message)
+            }
+            petasos_net::Error::Timeout { .. } | petasos_net::Error::Slow { .. } => {
+                Error::passing(Error::TIMEOUT, message)
+            }
             petasos_net::Error::TooLarge { .. } => Error::new(Error::BAD_RESPONSE, message),
             petasos_net::Error::Connect { .. }
             | petasos_net::Error::Lost { .. }

@@ -3,6 +3,7 @@
 //! It connects, sends and hands back the answer as it arrives. How long an answer may take is the caller's
 //! business: dropping a future or a stream of this module closes its request at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -11,6 +12,7 @@ use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
 
 use crate::error::{Error, innermost};
+use crate::guard::{Guard, GuardedResolver, Lookup};
 use crate::tls::install_tls;
 
 /// What may be left of an unwanted body for its connection to be worth keeping.
@@ -66,28 +68,26 @@ impl From<Method> for reqwest::Method {
 #[derive(Debug, Clone)]
 pub struct Client {
     inner: reqwest::Client,
+    guard: Option<Guard>,
 }
 
 impl Client {
-    /// Sets up a client. Redirects are not followed and proxies are not used.
+    /// Sets up a client for addresses that the operator has named. Redirects are not followed and proxies are not
+    /// used.
     pub fn new(options: &Options) -> Result<Self, Error> {
-        install_tls();
-        let inner = match builder(options).build() {
-            Ok(inner) => inner,
-            Err(error) => {
-                // Bare containers have no certificates. Plain HTTP to a local model must work there all the
-                // same, and an https request will say that the certificate's issuer is unknown.
-                tracing::warn!(
-                    problem = innermost(&error),
-                    "no system certificates: https requests will fail"
-                );
-                builder(options)
-                    .tls_certs_only([])
-                    .build()
-                    .map_err(|error| Error::Setup { problem: innermost(&error) })?
-            }
-        };
-        Ok(Client { inner })
+        let inner = build(|| builder(options))?;
+        Ok(Client { inner, guard: None })
+    }
+
+    /// Sets up a client for addresses that callers and models name: it reaches only what the guard allows.
+    pub fn guarded(options: &Options, guard: Guard) -> Result<Self, Error> {
+        Client::guarded_with(options, guard, crate::guard::system())
+    }
+
+    pub(crate) fn guarded_with(options: &Options, guard: Guard, lookup: Lookup) -> Result<Self, Error> {
+        let resolver = Arc::new(GuardedResolver { guard: guard.clone(), lookup });
+        let inner = build(|| builder(options).dns_resolver(Arc::clone(&resolver)))?;
+        Ok(Client { inner, guard: Some(guard) })
     }
 
     /// Sends a request and returns as soon as status and headers of the answer are here.
@@ -98,6 +98,9 @@ impl Client {
         headers: &[(&str, &str)],
         body: Option<Bytes>,
     ) -> Result<Response, Error> {
+        if let Some(guard) = &self.guard {
+            guard.check(url)?;
+        }
         let (url, host) = parse_url(url)?;
         let mut request = self.inner.request(method.into(), url);
         for (name, value) in headers {
@@ -126,6 +129,17 @@ impl Client {
     }
 }
 
+fn build(builder: impl Fn() -> reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
+    install_tls();
+    builder().build().or_else(|error| {
+        // Bare containers have no certificates. Plain HTTP to a local model must work there all the same, and an
+        // https request will say that the certificate's issuer is unknown.
+        tracing::warn!(problem = innermost(&error), "no system certificates: https requests will fail");
+        let built = builder().tls_certs_only([]).build();
+        built.map_err(|error| Error::Setup { problem: innermost(&error) })
+    })
+}
+
 fn builder(options: &Options) -> reqwest::ClientBuilder {
     #[expect(clippy::disallowed_methods, reason = "this is the crate that dials")]
     let builder = reqwest::Client::builder();
@@ -141,7 +155,7 @@ fn builder(options: &Options) -> reqwest::ClientBuilder {
         .http2_keep_alive_timeout(Duration::from_secs(20))
 }
 
-fn parse_url(text: &str) -> Result<(reqwest::Url, String), Error> {
+pub(crate) fn parse_url(text: &str) -> Result<(reqwest::Url, String), Error> {
     let invalid = |problem: String| Error::Invalid { host: String::new(), problem };
     let url = reqwest::Url::parse(text).map_err(|error| invalid(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -199,6 +213,20 @@ impl Response {
             body.extend_from_slice(&chunk);
         }
         Ok(body.freeze())
+    }
+
+    /// The beginning of the body, at most `max` bytes, and whether it went on after them. The rest is not read.
+    pub async fn bytes_up_to(mut self, max: usize) -> Result<(Bytes, bool), Error> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            let room = max - body.len();
+            if chunk.len() > room {
+                body.extend_from_slice(&chunk[..room]);
+                return Ok((body.freeze(), true));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((body.freeze(), false))
     }
 
     /// The whole body as text, or an error if it has more than `max` bytes. What is not UTF-8 is replaced.

@@ -1,5 +1,10 @@
 //! What can go wrong on the way out.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::guard::Refusal;
+
 /// Why a request failed. No variant repeats the URL beyond its host, since URLs can carry secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -33,6 +38,24 @@ pub enum Error {
         /// What the system said.
         problem: String,
     },
+    /// The egress guard does not let it through.
+    #[error("{host} may not be reached: {problem}")]
+    Refused {
+        /// The host in the URL.
+        host: String,
+        /// The address that was refused, if it was that.
+        address: Option<IpAddr>,
+        /// Why, and which setting would allow it.
+        problem: String,
+    },
+    /// The answer was not complete in time.
+    #[error("{host} did not answer within {} s", time.as_secs_f32())]
+    Slow {
+        /// The host that was asked.
+        host: String,
+        /// The time that it had.
+        time: Duration,
+    },
     /// The answer is longer than the caller allows.
     #[error("the answer of {host} is longer than {max} bytes")]
     TooLarge {
@@ -53,6 +76,9 @@ impl Error {
     /// Sorts an error of the HTTP library.
     pub(crate) fn from_reqwest(error: reqwest::Error, host: &str) -> Self {
         let error = error.without_url();
+        if let Some(refusal) = refusal(&error) {
+            return refusal.into_error(host);
+        }
         let host = host.to_owned();
         if error.is_connect() && error.is_timeout() {
             Error::Timeout { host }
@@ -73,4 +99,16 @@ pub(crate) fn innermost(error: &reqwest::Error) -> String {
         last = source;
     }
     last.to_string()
+}
+
+/// What the guard said, if it was the guard.
+fn refusal(error: &reqwest::Error) -> Option<Refusal> {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(refusal) = error.downcast_ref::<Refusal>() {
+            return Some(refusal.clone());
+        }
+        next = error.source();
+    }
+    None
 }

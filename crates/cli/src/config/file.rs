@@ -24,6 +24,8 @@ pub(crate) struct File {
     pub(crate) limits: Limits,
     /// How models are called.
     pub(crate) models: Models,
+    /// What may be reached on the word of a caller or a model.
+    pub(crate) egress: Egress,
     /// How many requests each key may make.
     pub(crate) rate_limit: Option<Rate>,
     /// Browsers.
@@ -101,6 +103,17 @@ pub(crate) struct Models {
     pub(crate) call_seconds: Option<Seconds>,
     /// The most characters that an answer may have.
     pub(crate) output_chars: Option<NonZero<usize>>,
+}
+
+/// What may be reached on the word of a caller or a model. Private addresses are refused unless listed here.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Egress {
+    /// Networks, addresses and hosts that may be reached although they are private.
+    pub(crate) allow: Vec<String>,
+    /// If there are any, no other host is reached.
+    pub(crate) only_hosts: Vec<String>,
 }
 
 /// How many requests each key may make.

@@ -1,5 +1,6 @@
 //! The configuration: defaults, then `config.yaml`, then the environment, then flags.
 
+mod egress;
 mod file;
 mod providers;
 mod read;
@@ -40,6 +41,9 @@ pub(crate) struct Config {
     pub(crate) models: petasos_models::Settings,
     /// How connections to them are made.
     pub(crate) net: petasos_net::Options,
+    /// What may be reached on the word of a caller or a model.
+    #[allow(dead_code, reason = "the tools that need it come with the next change")]
+    pub(crate) guard: petasos_net::Guard,
     /// Bounds of turns and sessions.
     pub(crate) limits: petasos_core::limits::Limits,
     /// Bytes of a request's body.
@@ -85,6 +89,7 @@ impl Config {
             providers: providers.all,
             models: model_settings(&file.models),
             net,
+            guard: egress::guard(&file.egress)?,
             limits: turn_limits(&file.limits),
             max_body_bytes: file.limits.body_bytes.map_or(DEFAULT_BODY_BYTES, NonZero::get),
             max_tool_output_chars: file

@@ -111,3 +111,5 @@ async fn errors_are_told_apart_and_keep_the_url_to_themselves() {
         assert!(matches!(error, Error::Invalid { .. }), "{url}: {error}");
     }
 }
+
+mod bounds;
