@@ -125,6 +125,10 @@ text_id!(
     RequestId, "a", "request", "clarify_"
 );
 text_id!(
+    /// Names a note that an agent keeps for a user.
+    MemoryId, "a", "memory", "mem_"
+);
+text_id!(
     /// Names a subagent's log under its parent session.
     ThreadId, "a", "thread", "thread_"
 );

@@ -13,6 +13,7 @@ pub mod export;
 pub mod ids;
 pub mod key;
 pub mod limits;
+pub mod memory;
 pub mod model;
 pub mod session;
 pub mod state;

@@ -4,6 +4,10 @@
 //! machine. A write is seen whole or not at all. A page that follows a cursor repeats nothing and skips
 //! nothing that was there when the first page was read, however many rows were added since.
 
+mod memory;
+mod search;
+mod skills;
+
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
@@ -14,12 +18,25 @@ use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
 use petasos_core::key::KeyRecord;
 use petasos_core::session::{SessionRecord, SessionView, Status};
 
+pub use self::memory::MemoryStore;
+pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
+pub use self::skills::{SkillStore, SkillWrite};
 use crate::error::Result;
 
-/// A store: agents, sessions, their logs, keys and grants.
-pub trait Store: AgentStore + SessionStore + EventLog + KeyStore + GrantStore + Observe {}
+/// A store: agents, sessions, their logs, keys and grants, and what agents keep for users.
+pub trait Store: Sessions + Kept + KeyStore + Observe {}
 
-impl<S: AgentStore + SessionStore + EventLog + KeyStore + GrantStore + Observe> Store for S {}
+impl<S: Sessions + Kept + KeyStore + Observe> Store for S {}
+
+/// Agents, sessions and their logs.
+pub trait Sessions: AgentStore + SessionStore + EventLog + MessageSearch {}
+
+impl<S: AgentStore + SessionStore + EventLog + MessageSearch> Sessions for S {}
+
+/// What agents keep for users across sessions.
+pub trait Kept: GrantStore + MemoryStore + SkillStore {}
+
+impl<S: GrantStore + MemoryStore + SkillStore> Kept for S {}
 
 /// What a store has done since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,4 +1,4 @@
-//! Where logs, agents and keys are kept.
+//! Where logs, agents, keys, and what agents remember are kept.
 //!
 //! [`Store`] is the contract: what a write promises, and what a reader may rely on. No type of any database
 //! appears in it, and [`suite`] checks every implementation against it. [`sqlite`] is the embedded default.
@@ -13,7 +13,8 @@ pub mod sqlite;
 pub mod suite;
 
 pub use contract::{
-    AgentStore, Append, Asleep, Backup, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, KeyStore,
-    Observe, Order, Page, PageRequest, SessionFilter, SessionStore, Stats, Store,
+    AgentStore, Append, Asleep, Backup, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, Kept, KeyStore,
+    MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch, Observe, Order, Page,
+    PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store,
 };
 pub use error::{Error, Result};

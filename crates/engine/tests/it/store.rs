@@ -8,11 +8,13 @@ use petasos_core::agent::AgentVersion;
 use petasos_core::event::Event;
 use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
 use petasos_core::key::KeyRecord;
+use petasos_core::memory::{LearnedSkill, Memories, MemoryEntry, SkillSummary, UserScope};
 use petasos_core::session::SessionRecord;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
-    AgentStore, Append, Asleep, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Observe, Page,
-    PageRequest, Result, SessionFilter, SessionStore, Stats,
+    AgentStore, Append, Asleep, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, MemoryStore,
+    MessageHit, MessageQuery, MessageSearch, Observe, Page, PageRequest, Result, SessionFilter, SessionStore,
+    SkillStore, SkillWrite, Stats,
 };
 use petasos_testkit::within;
 use tokio::sync::watch;
@@ -255,6 +257,62 @@ impl GrantStore for WatchedStore {
         tool: &'a str,
     ) -> BoxFuture<'a, Result<bool>> {
         self.inner.revoke_grant(tenant, agent_id, user_id, tool)
+    }
+}
+
+impl MemoryStore for WatchedStore {
+    fn memories<'a>(&'a self, scope: &'a UserScope) -> BoxFuture<'a, Result<Memories>> {
+        self.inner.memories(scope)
+    }
+
+    fn replace_memories<'a>(
+        &'a self,
+        scope: &'a UserScope,
+        expected_revision: u64,
+        entries: Vec<MemoryEntry>,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.inner.replace_memories(scope, expected_revision, entries)
+    }
+}
+
+impl SkillStore for WatchedStore {
+    fn skills<'a>(&'a self, scope: &'a UserScope) -> BoxFuture<'a, Result<Vec<SkillSummary>>> {
+        self.inner.skills(scope)
+    }
+
+    fn skill<'a>(
+        &'a self,
+        scope: &'a UserScope,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<LearnedSkill>>> {
+        self.inner.skill(scope, name)
+    }
+
+    fn skill_file<'a>(
+        &'a self,
+        scope: &'a UserScope,
+        name: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<Option<String>>> {
+        self.inner.skill_file(scope, name, path)
+    }
+
+    fn write_skill<'a>(&'a self, scope: &'a UserScope, write: SkillWrite) -> BoxFuture<'a, Result<()>> {
+        self.inner.write_skill(scope, write)
+    }
+
+    fn delete_skill<'a>(&'a self, scope: &'a UserScope, name: &'a str) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_skill(scope, name)
+    }
+}
+
+impl MessageSearch for WatchedStore {
+    fn search_messages<'a>(
+        &'a self,
+        scope: &'a UserScope,
+        query: MessageQuery,
+    ) -> BoxFuture<'a, Result<Vec<MessageHit>>> {
+        self.inner.search_messages(scope, query)
     }
 }
 

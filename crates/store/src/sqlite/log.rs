@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params};
 use super::columns::{Json, Nanos, Unsigned, failed, limit, nanos, time};
 use super::grants::{grant, granted};
 use super::sessions::{update_view, what};
-use super::{SqliteStore, statement};
+use super::{SqliteStore, message_index, statement};
 use crate::contract::{Append, Checkpoint, EventLog, EventQuery, Order};
 use crate::error::{Error, Result};
 
@@ -131,11 +131,12 @@ fn store(
             nanos(event.processed_at),
             payload,
         ])?;
-        if let Some(tool) = granted(event)
-            && let Some(user_id) = &target.user_id
-        {
-            let owner = (target.tenant.as_str(), target.agent_id.as_str(), user_id.as_str());
-            grant(connection, owner, tool, Nanos(event.created_at))?;
+        if let Some(user_id) = &target.user_id {
+            message_index::note(connection, target.key, event)?;
+            if let Some(tool) = granted(event) {
+                let owner = (target.tenant.as_str(), target.agent_id.as_str(), user_id.as_str());
+                grant(connection, owner, tool, Nanos(event.created_at))?;
+            }
         }
     }
     // An event may take up one that is appended with it, so this comes after all are there.

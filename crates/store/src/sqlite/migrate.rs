@@ -9,7 +9,8 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: u32 = 0x5065_7461;
 
 /// The migrations in order; the first one makes version 1.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_start.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/001_start.sql"), include_str!("migrations/002_memory.sql")];
 
 /// The version that this release writes.
 pub(super) fn known_version() -> u32 {

@@ -17,10 +17,15 @@ mod inspect;
 mod keys;
 mod lock;
 mod log;
+mod memories;
+mod message_index;
+mod message_words;
 mod migrate;
 mod readers;
+mod scopes;
 mod session_list;
 mod sessions;
+mod skills;
 mod statement;
 mod wal;
 mod writer;
@@ -88,7 +93,7 @@ impl SqliteStore {
         if migrate::migrate(&connection, migrate::known_version()).map_err(failed(context()))? {
             tracing::info!(path = %path.display(), version = migrate::known_version(), "migrated the database");
         }
-        let writer = Writer::start(connection, lock, sessions::sweep)?;
+        let writer = Writer::start(connection, lock, keep_house)?;
         let shared = Shared { readers: Readers::new(path, readers), writer, backups: Arc::default() };
         Ok(SqliteStore { shared: Arc::new(shared) })
     }
@@ -114,4 +119,10 @@ impl Observe for SqliteStore {
     fn stats(&self) -> Stats {
         self.writer().stats()
     }
+}
+
+/// What the thread that writes does between batches; says whether there may be more to do.
+fn keep_house(connection: &rusqlite::Connection) -> Result<bool> {
+    let swept = sessions::sweep(connection)?;
+    Ok(message_index::index_batch(connection)? || swept)
 }

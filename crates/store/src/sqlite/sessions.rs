@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::columns::{Json, Nanos, Parsed, StatusName, Unsigned, failed, nanos, time};
 use super::cursor::{self, Listing};
-use super::{SqliteStore, agents, log, session_list, statement};
+use super::{SqliteStore, agents, log, message_index, session_list, statement};
 use crate::contract::{Append, Asleep, EventQuery, Order, Page, PageRequest, SessionFilter, SessionStore};
 use crate::error::{Error, Result};
 
@@ -187,11 +187,18 @@ pub(super) fn sweep(connection: &Connection) -> Result<bool> {
         let sql = "SELECT session FROM removed_sessions LIMIT 1";
         let removed: Option<i64> = statement::first(connection, sql, [], |row| row.get(0))?;
         let Some(key) = removed else { return Ok(false) };
-        let sql = "DELETE FROM events WHERE session = ?1 AND sequence IN
-            (SELECT sequence FROM events WHERE session = ?1 ORDER BY sequence LIMIT ?2)";
-        let swept = statement::execute(connection, sql, [key, SWEPT_AT_ONCE])?;
-        if swept == 0 {
-            statement::execute(connection, "DELETE FROM removed_sessions WHERE session = ?", [key])?;
+        let sql = "SELECT max(sequence) FROM
+            (SELECT sequence FROM events WHERE session = ? ORDER BY sequence LIMIT ?)";
+        let through = statement::first(connection, sql, [key, SWEPT_AT_ONCE], |row| row.get(0))?;
+        match through.flatten() {
+            Some(through) => {
+                message_index::forget(connection, key, through)?;
+                let sql = "DELETE FROM events WHERE session = ? AND sequence <= ?";
+                statement::execute(connection, sql, [key, through])?;
+            }
+            None => {
+                statement::execute(connection, "DELETE FROM removed_sessions WHERE session = ?", [key])?;
+            }
         }
         Ok(true)
     };

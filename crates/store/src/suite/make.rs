@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use petasos_core::agent::AgentVersion;
 use petasos_core::event::{AgentMessage, Block, Event, Payload, UserMessage};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
+use petasos_core::memory::UserScope;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView, Status};
 use serde_json::{Map, Value, json};
 
@@ -27,6 +28,11 @@ pub(super) fn agent_id(id: &str) -> AgentId {
 /// A session's id.
 pub(super) fn session_id(id: &str) -> SessionId {
     id.parse().unwrap()
+}
+
+/// An agent of a tenant with a user.
+pub(super) fn scope(tenant_name: &str, agent: &str, user_id: &str) -> UserScope {
+    UserScope { tenant: tenant(tenant_name), agent_id: agent_id(agent), user_id: user_id.into() }
 }
 
 /// Version 1 of an agent.

@@ -18,8 +18,11 @@ pub mod keys;
 pub mod log;
 pub mod log_writers;
 mod make;
+pub mod memories;
+pub mod search;
 pub mod session_pages;
 pub mod sessions;
+pub mod skills;
 
 pub use make::{append, at, session, tenant, user_message};
 
@@ -91,6 +94,27 @@ macro_rules! store_contract {
                 nothing_else_makes_a_grant
                 a_session_without_a_user_makes_no_grant
                 a_grant_can_be_taken_back
+            }
+            memories {
+                notes_are_read_as_they_were_given
+                a_stale_writer_of_notes_is_refused
+                notes_belong_to_one_scope
+                notes_outlive_the_sessions
+            }
+            skills {
+                a_skill_is_read_as_it_was_given
+                a_change_of_a_skill_is_whole
+                a_stale_writer_of_a_skill_is_refused
+                skills_belong_to_one_scope
+                a_deleted_skill_takes_its_files_with_it
+            }
+            search {
+                a_message_is_found_as_soon_as_it_is_appended
+                words_are_matched_by_what_they_mean
+                a_search_sees_one_scope
+                a_search_can_be_narrowed_and_ordered
+                a_deleted_session_is_not_found
+                very_many_messages_are_found
             }
         }
     };

@@ -119,6 +119,6 @@ async fn the_database_is_set_up_for_durability() {
     };
     assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
     assert_eq!(pragma("application_id"), i64::from(0x5065_7461).into());
-    assert_eq!(pragma("user_version"), 1.into());
+    assert_ne!(pragma("user_version"), 0.into());
     assert_eq!(pragma("integrity_check"), "ok".to_owned().into());
 }

@@ -7,6 +7,7 @@ mod closing;
 mod durability;
 mod limits;
 mod refusal;
+mod search;
 
 use std::path::{Path, PathBuf};
 
