@@ -1,0 +1,58 @@
+//! Turns a command into a job: what confines it, and what it sees.
+
+mod bubblewrap;
+mod docker;
+mod visible;
+
+use std::collections::BTreeMap;
+
+use crate::job::{Confinement, Job};
+use crate::sandbox::Command;
+use crate::settings::{Backend, Network, Settings};
+
+/// Where commands find programs, unless the settings say otherwise.
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The job that runs `command` in `backend`.
+pub(crate) fn job(backend: &Backend, settings: &Settings, command: Command) -> Job {
+    let env = environment(settings, &command);
+    let mut job = Job {
+        arguments: Vec::new(),
+        env,
+        directory: command.directory.clone(),
+        terminal: matches!(command.streams, crate::Streams::Terminal(_)),
+        confinement: None,
+        limits: settings.limits,
+        clean_up: None,
+    };
+    match backend {
+        Backend::Landlock => {
+            job.confinement = Some(confinement(settings, &command));
+            job.arguments = command.arguments;
+        }
+        Backend::Bubblewrap => job.arguments = bubblewrap::arguments(settings, command),
+        Backend::Docker { image } => docker::fill(&mut job, image, settings, command),
+        Backend::Unconfined => job.arguments = command.arguments,
+    }
+    job
+}
+
+fn environment(settings: &Settings, command: &Command) -> BTreeMap<String, String> {
+    let home = command.workspace.display().to_string();
+    let base = [("PATH", PATH), ("LANG", "C.UTF-8"), ("HOME", &home)];
+    let base = base.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+    base.chain(settings.env.clone()).chain(command.env.clone()).collect()
+}
+
+fn confinement(settings: &Settings, command: &Command) -> Confinement {
+    let mut write = settings.write.clone();
+    write.push(command.workspace.clone());
+    Confinement {
+        execute: visible::programs(settings),
+        read: visible::READ.iter().map(Into::into).collect(),
+        devices: visible::DEVICES.iter().map(Into::into).collect(),
+        write,
+        network: settings.network == Network::All,
+        unix_sockets: settings.unix_sockets,
+    }
+}

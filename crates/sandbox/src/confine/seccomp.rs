@@ -1,0 +1,121 @@
+//! Which system calls a command may make.
+//!
+//! Landlock controls files. What is refused here is the rest by which a command could reach beyond them: sockets,
+//! mounts, namespaces, other processes' memory, kernel modules, and calls that do any of these behind the filter's
+//! back.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    Error, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Is, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+use crate::job::Confinement;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Calls that no command needs.
+const REFUSED: &[i64] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pivot_root,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+/// Calls that are said not to exist, so that programs fall back to ones that the filter can see into.
+const UNKNOWN: &[i64] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+const NAMESPACES: &[i32] = &[
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+
+pub(super) fn apply(confinement: &Confinement) -> Result<(), Error> {
+    let mut refused: Rules = REFUSED.iter().map(|&call| (call, Vec::new())).collect();
+    refused.insert(libc::SYS_clone, namespaces()?);
+    refused.insert(libc::SYS_ioctl, vec![argument(1, Is::Eq, libc::TIOCSTI)?]);
+    if let Some(rules) = sockets(confinement)? {
+        refused.insert(libc::SYS_socket, rules);
+    }
+    let unknown: Rules = UNKNOWN.iter().map(|&call| (call, Vec::new())).collect();
+    install(refused, libc::EPERM)?;
+    install(unknown, libc::ENOSYS)
+}
+
+/// Which sockets are refused; an empty list means all.
+fn sockets(confinement: &Confinement) -> Result<Option<Vec<SeccompRule>>, Error> {
+    let unix = u64::from(libc::AF_UNIX.unsigned_abs());
+    Ok(match (confinement.network, confinement.unix_sockets) {
+        (true, true) => None,
+        (true, false) => Some(vec![argument(0, Is::Eq, unix)?]),
+        (false, true) => Some(vec![argument(0, Is::Ne, unix)?]),
+        (false, false) => Some(Vec::new()),
+    })
+}
+
+fn namespaces() -> Result<Vec<SeccompRule>, Error> {
+    let flags = NAMESPACES.iter().map(|flag| u64::from(flag.unsigned_abs()));
+    flags.map(|flag| argument(0, Is::MaskedEq(flag), flag)).collect()
+}
+
+fn argument(index: u8, comparison: Is, value: u64) -> Result<SeccompRule, Error> {
+    let condition = SeccompCondition::new(index, Length::Dword, comparison, value)?;
+    Ok(SeccompRule::new(vec![condition])?)
+}
+
+fn install(mut rules: Rules, errno: i32) -> Result<(), Error> {
+    if cfg!(target_arch = "x86_64") {
+        // The same calls under the numbers of the x32 interface.
+        let x32: Rules = rules.iter().map(|(call, rules)| (call | 0x4000_0000, rules.clone())).collect();
+        rules.extend(x32);
+    }
+    let architecture = std::env::consts::ARCH.try_into()?;
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, architecture)?;
+    let program: seccompiler::BpfProgram = filter.try_into()?;
+    seccompiler::apply_filter(&program)
+}

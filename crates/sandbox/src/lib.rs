@@ -1,0 +1,43 @@
+//! The only place that starts processes.
+//!
+//! [`Sandbox::start`] starts a command and gives its streams. Between the server and the command stands a
+//! *supervisor*, this same program in another mode: it confines the command, keeps it within its limits, adopts
+//! whatever the command leaves behind, and ends all of it when the command ends, when it is told to, or when the
+//! server dies in whatever way. One supervisor looks after one command.
+//!
+//! This crate must not know what a command is for: no tools, no sessions, no permissions.
+
+mod backend;
+mod confine;
+mod error;
+mod job;
+mod process;
+mod report;
+mod sandbox;
+mod settings;
+mod streams;
+pub mod supervisor;
+
+pub use error::{Error, Result};
+pub use job::{Ended, Limit};
+pub use process::{Handle, Process};
+pub use report::Report;
+pub use sandbox::{Command, Confine, Sandbox, Supervisor};
+pub use settings::{Backend, Fallback, Limits, Network, Settings};
+pub use streams::{Streams, TerminalSize};
+
+/// In the root of a test binary: makes it a program that [`Supervisor::of_tests`] can start.
+#[macro_export]
+macro_rules! supervisor_of_tests {
+    () => {
+        /// Does nothing, unless this program was started as a supervisor.
+        #[test]
+        fn sandbox_supervisor() -> std::process::ExitCode {
+            if std::env::args().any(|argument| argument == $crate::Supervisor::MARK_OF_TESTS) {
+                $crate::supervisor::main()
+            } else {
+                std::process::ExitCode::SUCCESS
+            }
+        }
+    };
+}

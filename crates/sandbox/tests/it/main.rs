@@ -1,0 +1,16 @@
+//! Starts real processes, in a real sandbox.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails here"
+)]
+
+mod confinement;
+mod ends;
+mod limits;
+mod streams;
+mod world;
+
+petasos_sandbox::supervisor_of_tests!();
