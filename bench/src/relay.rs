@@ -17,6 +17,8 @@ use crate::samples::Samples;
 use crate::turn::{TOKENS, TURNS};
 use crate::{Bench, Scale};
 
+/// Tokens of a long answer, in which the relay weighs more than the turn around it.
+const LONG: usize = 1000;
 const CONCURRENCY: [usize; 3] = [1, 32, 256];
 
 pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
@@ -24,7 +26,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     let server = bench.serve(&directory.path().join("home")).await?;
     let mut section = Section::new("Many sessions at once");
     section.note(&format!(
-        "Answers of {TOKENS} tokens, back to back; the same client reads the stub directly and through the server, in \
+        "Answers, back to back; the same client reads the stub directly and through the server, in \
          turns of a few seconds, medians. Client, stub, server and disk share the {} cores. A token is counted by its \
          text: a reader that is behind gets several in one frame. The last columns say how much processor time the \
          server took for a token, and how much the stub and the client took together when they talk directly.",
@@ -32,6 +34,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     ));
     section.header(&[
         "model sends",
+        "tokens of an answer",
         "sessions",
         "direct tokens/s",
         "through the server tokens/s",
@@ -41,24 +44,25 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         "server µs/token",
         "direct µs/token",
     ]);
-    for style in ["single", "burst"] {
-        let agent = server.api().await?.agent(&format!("{style}-{TOKENS}")).await?;
+    for (style, tokens) in [("single", LONG), ("single", TOKENS), ("burst", LONG)] {
+        let agent = server.api().await?.agent(&format!("{style}-{tokens}")).await?;
         for concurrency in CONCURRENCY {
-            let round = Round { bench, server: &server, style, agent: &agent, concurrency };
+            let round = Round { bench, server: &server, style, tokens, agent: &agent, concurrency };
             let (direct, through) = round.run(bench.scale).await?;
             let ratio = through.tokens.p50() / direct.tokens.p50();
             section.row([
                 if style == "single" { "token by token" } else { "all at once" }.to_owned(),
+                count(tokens as f64),
                 concurrency.to_string(),
                 count(direct.tokens.p50()),
                 count(through.tokens.p50()),
                 percent(ratio),
-                count(through.tokens.p50() / TOKENS as f64),
+                count(through.tokens.p50() / tokens as f64),
                 format!("{:.1}", through.merged.p50()),
                 format!("{:.1}", through.processor.p50()),
                 format!("{:.1}", direct.processor.p50()),
             ]);
-            if concurrency == 256 && style == "single" {
+            if (style, tokens, concurrency) == ("single", LONG, 256) {
                 section.target(Target::at_least("Relay at 256 sessions", ratio * 100.0, 60.0, "%"));
             }
         }
@@ -88,6 +92,7 @@ struct Round<'a> {
     bench: &'a Bench,
     server: &'a Server,
     style: &'a str,
+    tokens: usize,
     agent: &'a str,
     concurrency: usize,
 }
@@ -115,7 +120,7 @@ impl Round<'_> {
 
     async fn direct(&self, time: Duration) -> Result<Tally> {
         let (stub, style) = (self.bench.stub.address, self.style.to_owned());
-        let opening = (0..self.concurrency).map(|_| Direct::open(stub, &style, TOKENS));
+        let opening = (0..self.concurrency).map(|_| Direct::open(stub, &style, self.tokens));
         let readers = try_join_all(opening).await?;
         let end = Instant::now() + time;
         let tasks = readers.into_iter().map(|mut reader| {
@@ -133,7 +138,7 @@ impl Round<'_> {
     async fn through(&self, time: Duration, sessions: Vec<String>) -> Result<Tally> {
         let pool = Arc::new(Pool { server: self.server.address, sessions, next: AtomicUsize::new(0) });
         let opening = (0..self.concurrency)
-            .map(|_| async { Conversation::open(pool.server, pool.next()?, TOKENS).await });
+            .map(|_| async { Conversation::open(pool.server, pool.next()?, self.tokens).await });
         let conversations = try_join_all(opening).await?;
         let end = Instant::now() + time;
         let tasks = conversations.into_iter().map(|conversation| {

@@ -9,23 +9,23 @@ use std::time::Duration;
 use petasos_core::State;
 use petasos_core::agent::{AgentDefinition, metadata_problem};
 use petasos_core::context::Context;
-use petasos_core::event::{Event, Payload, TitleSource, Titled, UserInterrupt};
+use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::SessionHeader;
-use petasos_core::step::{self, Effect, Input, UserEvent};
+use petasos_core::step::{self, Input, UserEvent};
 use petasos_store::Append;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 
 use crate::actor::{Command, End, Reply, Report, with_cause};
 use crate::agents::merge_by_key;
+use crate::effects::UnderWay;
 use crate::engine::{Shared, now};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
 use crate::hooks::{Observation, TurnInfo};
 use crate::observed::{Observed, observed};
-use crate::{load, model_call, observers, tool_run};
+use crate::{load, observers};
 
 /// How long an actor waits before it tries to write again.
 const WRITE_RETRIES: [Duration; 4] = [
@@ -37,36 +37,23 @@ const WRITE_RETRIES: [Duration; 4] = [
 
 /// The session while it is awake.
 pub(crate) struct Actor {
-    shared: Arc<Shared>,
-    header: Arc<SessionHeader>,
-    agent: Arc<AgentDefinition>,
-    state: State,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) header: Arc<SessionHeader>,
+    pub(crate) agent: Arc<AgentDefinition>,
+    pub(crate) state: State,
     /// What the model reads; folded when it is first needed.
-    context: Option<Context>,
+    pub(crate) context: Option<Context>,
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
-    injected: Option<String>,
+    pub(crate) injected: Option<String>,
     /// Ends of tool calls that hooks must have been told before the next model call.
-    ended_calls: Vec<Observation>,
-    feed: Arc<Feed>,
-    under_way: Vec<UnderWay>,
-    started: u64,
-    reports: mpsc::UnboundedSender<Report>,
-    inbox: mpsc::UnboundedReceiver<Report>,
+    pub(crate) ended_calls: Vec<Observation>,
+    pub(crate) feed: Arc<Feed>,
+    pub(crate) under_way: Vec<UnderWay>,
+    pub(crate) started: u64,
+    pub(crate) reports: mpsc::UnboundedSender<Report>,
+    pub(crate) inbox: mpsc::UnboundedReceiver<Report>,
     /// Whether the turn was under way before this actor, so that readers may have seen text that is gone.
-    resumed: bool,
-}
-
-/// An effect that is being carried out. Dropping it stops it.
-struct UnderWay {
-    number: u64,
-    effect: Effect,
-    task: AbortHandle,
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    pub(crate) resumed: bool,
 }
 
 impl Actor {
@@ -274,106 +261,19 @@ impl Actor {
             view: state.view.clone(),
             checkpoint,
         };
+        let (number, before) = (self.next_number(), self.context.take());
         let store = self.shared.store.as_ref();
-        let (appended, context) = tokio::join!(store.append(append), self.context_for(events));
+        let (appended, (context, call)) =
+            tokio::join!(store.append(append), self.prepare(number, before, events, &state));
         appended?;
         self.state = state;
-        self.context = self.context.take().or(context);
-        if let Some(context) = &mut self.context {
-            events.iter().for_each(|event| context.apply(event));
-        }
+        self.context = context;
         self.feed.publish(events);
         self.shared.metrics.count(events);
-        Ok(())
-    }
-
-    /// What the model has to read before `events`, if they start the first model call of this actor. It is fetched
-    /// while they are on their way to the disk.
-    async fn context_for(&self, events: &[Event]) -> Option<Context> {
-        let starts_call = events.iter().any(|event| matches!(event.payload, Payload::ModelStarted(_)));
-        if self.context.is_some() || !starts_call {
-            return None;
-        }
-        // If it cannot be read, the call that needs it tries again and says why.
-        let through = self.state.view.last_sequence;
-        load::context(self.shared.store.as_ref(), &self.header.id, through).await.ok()
-    }
-
-    /// Starts what the state wants and is not under way, and stops what it no longer wants.
-    async fn reconcile(&mut self) -> Result<()> {
-        let wanted = step::effects(&self.state, &self.shared.limits);
-        self.under_way.retain(|under_way| wanted.contains(&under_way.effect));
-        for effect in wanted {
-            if self.under_way.iter().any(|under_way| under_way.effect == effect) {
-                continue;
-            }
-            self.started += 1;
-            let number = self.started;
-            let task = self.start(number, &effect).await?;
-            self.under_way.push(UnderWay { number, effect, task });
+        if let Some(call) = call {
+            self.begin(call);
         }
         Ok(())
-    }
-
-    async fn start(&mut self, number: u64, effect: &Effect) -> Result<AbortHandle> {
-        let task = match effect {
-            Effect::CallModel { call, .. } => {
-                if *call == 1 {
-                    self.injected = None;
-                }
-                let context = match self.context.take() {
-                    Some(context) => context,
-                    None => {
-                        let through = self.state.view.last_sequence;
-                        load::context(self.shared.store.as_ref(), &self.header.id, through).await?
-                    }
-                };
-                let (messages, turn_message) = (context.messages(), context.turn_message());
-                let system = context.system(&self.agent.instructions);
-                self.context = Some(context);
-                let live_call = self.feed.begin_call(self.resumed);
-                self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
-                    shared: Arc::clone(&self.shared),
-                    header: Arc::clone(&self.header),
-                    agent: Arc::clone(&self.agent),
-                    turn: self.this_turn(),
-                    feed: Arc::clone(&self.feed),
-                    live_call,
-                    system,
-                    messages,
-                    turn_message,
-                    call: *call,
-                    // A turn that ended or paused has left a stop reason.
-                    first_of_session: *call == 1 && self.state.view.stop_reason.is_none(),
-                    ended_calls: std::mem::take(&mut self.ended_calls),
-                    injected: self.injected.clone(),
-                    effect: number,
-                    reports: self.reports.clone(),
-                }))
-            }
-            Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
-                shared: Arc::clone(&self.shared),
-                header: Arc::clone(&self.header),
-                turn: self.this_turn(),
-                call: call.clone(),
-                effect: number,
-                reports: self.reports.clone(),
-            })),
-            Effect::Deadline(at) => {
-                let reports = self.reports.clone();
-                let wait = Duration::try_from(at.duration_since(now())).unwrap_or_default();
-                self.shared.tasks.spawn(async move {
-                    tokio::time::sleep(wait).await;
-                    // The actor may be gone, and then nobody needs the news.
-                    drop(reports.send(Report {
-                        effect: number,
-                        input: Input::DeadlinePassed,
-                        injected: None,
-                    }));
-                })
-            }
-        };
-        Ok(task.abort_handle())
     }
 
     fn turn_info(&self, turn_id: String) -> TurnInfo {
@@ -388,8 +288,13 @@ impl Actor {
     }
 
     /// The turn under way.
-    fn this_turn(&self) -> TurnInfo {
-        self.turn_info(self.state.turn_id().map(|id| id.to_string()).unwrap_or_default())
+    pub(crate) fn this_turn(&self) -> TurnInfo {
+        self.turn_of(&self.state)
+    }
+
+    /// The turn that is under way in a state.
+    pub(crate) fn turn_of(&self, state: &State) -> TurnInfo {
+        self.turn_info(state.turn_id().map(|id| id.to_string()).unwrap_or_default())
     }
 
     /// Tells hooks about what the log now says. They run beside the turn, but for the ends of tool calls: the next

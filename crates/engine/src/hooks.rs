@@ -106,6 +106,11 @@ pub enum Observation {
 
 /// User code at the points of a turn.
 pub trait Hooks: Send + Sync + 'static {
+    /// Whether there is no user code at all, so that nobody need be told or asked.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
     /// Tells about something that cannot be changed. The turn waits for `PostToolCall` alone; everything else is
     /// told beside the turn, for each session one thing after another and in the order in which it happened.
     fn observe<'a>(&'a self, turn: &'a TurnInfo, observation: Observation) -> BoxFuture<'a, ()>;
@@ -140,6 +145,10 @@ pub trait Hooks: Send + Sync + 'static {
 pub struct NoHooks;
 
 impl Hooks for NoHooks {
+    fn is_empty(&self) -> bool {
+        true
+    }
+
     fn observe<'a>(&'a self, _: &'a TurnInfo, _: Observation) -> BoxFuture<'a, ()> {
         std::future::ready(()).boxed()
     }

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt};
 use petasos_core::agent::AgentDefinition;
@@ -11,7 +11,7 @@ use petasos_core::model::{Answer, AnswerPart, Message, Request};
 use petasos_core::session::SessionHeader;
 use petasos_core::step::{Input, PlannedAnswer};
 use petasos_models::Delta;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use crate::actor::Report;
@@ -21,6 +21,15 @@ use crate::hooks::{Observation, TurnInfo};
 use crate::reader::LiveKind;
 use crate::{observers, plan};
 
+/// Pieces of an answer that are taken at once.
+const MAX_READY: usize = 256;
+/// How long others keep the processor on a busy machine.
+const BUSY: Duration = Duration::from_millis(1);
+/// How much longer than that an answer is left to gather.
+const REST_FACTOR: u32 = 8;
+/// The longest that it is left.
+const LONGEST_REST: Duration = Duration::from_millis(60);
+
 /// One model call.
 pub(crate) struct ModelCall {
     pub(crate) shared: Arc<Shared>,
@@ -28,8 +37,9 @@ pub(crate) struct ModelCall {
     pub(crate) agent: Arc<AgentDefinition>,
     pub(crate) turn: TurnInfo,
     pub(crate) feed: Arc<Feed>,
-    /// The number under which the feed knows it.
-    pub(crate) live_call: u64,
+    /// The number under which the feed knows it, once the events that call for it are in the log. Until then it asks
+    /// and listens, but says nothing.
+    pub(crate) begun: oneshot::Receiver<u64>,
     /// The system prompt.
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
@@ -99,44 +109,52 @@ impl ModelCall {
         let (messages, tools) = (request.messages.len(), request.tools.len());
         self.observe(Observation::PreApiRequest { call: self.call, messages, tools });
         let started = Instant::now();
+        let mut stream = model.stream(request).ready_chunks(MAX_READY);
+        let mut deltas = stream.next().await;
+        let Ok(live_call) = (&mut self.begun).await else {
+            let message = "The events that call for it could not be written.".to_owned();
+            return Err(Failure { code: "not_started".to_owned(), message });
+        };
         let mut silent = true;
-        let mut stream = model.stream(request);
-        while let Some(delta) = stream.next().await {
-            if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
-                silent = false;
-                self.shared.metrics.first_token(&self.agent.model, started.elapsed());
-            }
-            match delta {
-                Ok(Delta::Thinking(text)) => self.feed.say(self.live_call, LiveKind::Thinking, &text),
-                Ok(Delta::Text(text)) => self.feed.say(self.live_call, LiveKind::Text, &text),
-                Ok(Delta::Retrying { error, reset, attempt }) => {
-                    tracing::warn!(session_id = %self.header.id, attempt, error, "the model call is tried again");
-                    if reset {
-                        self.feed.take_back(self.live_call);
+        while let Some(ready) = deltas {
+            for delta in joined(ready) {
+                if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
+                    silent = false;
+                    self.shared.metrics.first_token(&self.agent.model, started.elapsed());
+                }
+                match delta {
+                    Ok(Delta::Thinking(text)) => self.feed.say(live_call, LiveKind::Thinking, &text),
+                    Ok(Delta::Text(text)) => self.feed.say(live_call, LiveKind::Text, &text),
+                    Ok(Delta::Retrying { error, reset, attempt }) => {
+                        tracing::warn!(session_id = %self.header.id, attempt, error, "the model call is tried again");
+                        if reset {
+                            self.feed.take_back(live_call);
+                        }
+                        let (call, message) = (self.call, error);
+                        self.observe(Observation::ApiRequestError { call, message, retrying: true });
                     }
-                    self.observe(Observation::ApiRequestError {
-                        call: self.call,
-                        message: error,
-                        retrying: true,
-                    });
-                }
-                Ok(Delta::Finished(answer)) => {
-                    let took = started.elapsed();
-                    self.shared.metrics.model_call(&self.agent.model, took);
-                    let duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
-                    let usage = answer.usage;
-                    self.observe(Observation::PostApiRequest { call: self.call, usage, duration_ms });
-                    return Ok(answer);
-                }
-                Err(error) => {
-                    let (call, message) = (self.call, error.to_string());
-                    self.observe(Observation::ApiRequestError { call, message, retrying: false });
-                    return Err(failure(error));
+                    Ok(Delta::Finished(answer)) => {
+                        self.finished(&answer, started.elapsed());
+                        return Ok(answer);
+                    }
+                    Err(error) => {
+                        let (call, message) = (self.call, error.to_string());
+                        self.observe(Observation::ApiRequestError { call, message, retrying: false });
+                        return Err(failure(error));
+                    }
                 }
             }
+            breathe().await;
+            deltas = stream.next().await;
         }
         let message = format!("{} ended its answer without finishing it.", self.agent.model);
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
+    }
+
+    fn finished(&self, answer: &Answer, took: Duration) {
+        self.shared.metrics.model_call(&self.agent.model, took);
+        let duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
+        self.observe(Observation::PostApiRequest { call: self.call, usage: answer.usage, duration_ms });
     }
 
     fn observe(&self, observation: Observation) {
@@ -155,6 +173,62 @@ impl ModelCall {
     }
 }
 
+/// Puts pieces that came together into one.
+fn joined(ready: Vec<Result<Delta, petasos_models::Error>>) -> Vec<Result<Delta, petasos_models::Error>> {
+    let mut joined: Vec<Result<Delta, petasos_models::Error>> = Vec::with_capacity(1);
+    for delta in ready {
+        match (joined.last_mut(), delta) {
+            (Some(Ok(Delta::Text(text))), Ok(Delta::Text(more))) => text.push_str(&more),
+            (Some(Ok(Delta::Thinking(text))), Ok(Delta::Thinking(more))) => text.push_str(&more),
+            (_, delta) => joined.push(delta),
+        }
+    }
+    joined
+}
+
+/// Lets others have the processor. If they kept it for long, the machine is busy: what the model says is then left to
+/// gather, so that a word costs less and all get further.
+async fn breathe() {
+    let asked = Instant::now();
+    tokio::task::yield_now().await;
+    let rest = rest_after(asked.elapsed());
+    if !rest.is_zero() {
+        tokio::time::sleep(rest).await;
+    }
+}
+
+fn rest_after(waited: Duration) -> Duration {
+    if waited < BUSY { Duration::ZERO } else { (waited * REST_FACTOR).min(LONGEST_REST) }
+}
+
 fn failure(error: petasos_models::Error) -> Failure {
     Failure { code: error.code.to_owned(), message: error.message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_that_came_together_are_one() {
+        let text = |text: &str| Ok(Delta::Text(text.to_owned()));
+        let ready =
+            vec![Ok(Delta::Thinking("h".into())), Ok(Delta::Thinking("m".into())), text("a"), text("b")];
+        let texts: Vec<String> = joined(ready)
+            .into_iter()
+            .map(|delta| match delta {
+                Ok(Delta::Thinking(text)) => format!("thinking {text}"),
+                Ok(Delta::Text(text)) => text,
+                other => format!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(texts, ["thinking hm", "ab"]);
+    }
+
+    #[test]
+    fn answers_gather_only_on_a_busy_machine_and_never_for_long() {
+        assert_eq!(rest_after(Duration::from_micros(500)), Duration::ZERO);
+        assert_eq!(rest_after(Duration::from_millis(2)), Duration::from_millis(16));
+        assert_eq!(rest_after(Duration::from_secs(2)), LONGEST_REST);
+    }
 }

@@ -24,6 +24,9 @@ pub(crate) struct Observers(Mutex<HashMap<SessionId, VecDeque<(TurnInfo, Observa
 
 /// Tells observers, without waiting for them.
 pub(crate) fn tell(shared: &Arc<Shared>, turn: TurnInfo, observation: Observation) {
+    if shared.hooks.is_empty() {
+        return;
+    }
     let mut queues = lock(&shared.observers.0);
     match queues.get_mut(&turn.session_id) {
         Some(queue) if queue.len() < MAX_WAITING => queue.push_back((turn, observation)),

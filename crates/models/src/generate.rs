@@ -1,10 +1,14 @@
 //! Streams written as ordinary async code.
 
 use std::future::Future;
+use std::task::Poll;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use tokio::sync::mpsc;
+
+/// How far the code behind a stream may be ahead of its reader.
+const AHEAD: usize = 16;
 
 /// Where the code behind a stream puts its items.
 pub(crate) struct Emitter<T> {
@@ -26,9 +30,12 @@ where
     T: Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    let (sender, mut receiver) = mpsc::channel(1);
+    let (sender, mut receiver) = mpsc::channel(AHEAD);
     let mut work = Some(Box::pin(work(Emitter { sender })));
     stream::poll_fn(move |context| {
+        if let Ok(item) = receiver.try_recv() {
+            return Poll::Ready(Some(item));
+        }
         if let Some(running) = &mut work
             && running.as_mut().poll(context).is_ready()
         {

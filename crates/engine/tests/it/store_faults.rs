@@ -6,7 +6,8 @@ use petasos_testkit::tools::CountingTool;
 use petasos_testkit::{Gate, Reply, within};
 use serde_json::json;
 
-use crate::world::{Setup, World, check_log, last_stop, message, results, steer};
+use crate::store::Moment;
+use crate::world::{Setup, World, check_log, last_stop, live_text, message, results, steer};
 
 #[tokio::test]
 async fn what_nobody_can_send_again_is_written_again() {
@@ -56,4 +57,21 @@ async fn a_bug_below_an_actor_does_not_leave_the_session_out_of_reach() {
     world.send(&id, steer("two")).await.unwrap();
     assert_eq!(last_stop(&reader.until_idle().await), &StopReason::end_turn());
     check_log(&world.log(&id).await);
+}
+
+#[tokio::test]
+async fn the_model_is_asked_while_the_message_is_written_and_is_not_heard_before() {
+    let world = World::new().await;
+    let id = world.session().await;
+    world.model.script([Reply::text("Too early."), Reply::text("Hello.")]);
+    world.store.stop_at(1, Moment::Before);
+    let mut reader = world.follow(&id, Start::Now).await;
+    tokio::select! {
+        sent = world.message(&id, "go") => panic!("a message that is not written was answered: {sent:?}"),
+        () = within("a model call", world.model.wait_for_requests(1)) => {}
+    }
+    let world = world.restart().await;
+    assert_eq!(reader.next().await, None);
+    assert_eq!(world.log(&id).await, []);
+    assert_eq!(live_text(&world.turn(&id, "go").await), "Hello.");
 }

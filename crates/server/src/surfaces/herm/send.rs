@@ -95,9 +95,15 @@ async fn send(
     Body(body): Body<Value>,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
-    // A session that is not there is the first thing to say about it.
-    engine.session(&tenant, &session_id).await?;
-    let events = engine.send(&tenant, &session_id, read(body)?).await?;
+    let events = match read(body) {
+        Ok(events) => events,
+        Err(problem) => {
+            // A session that is not there is the first thing to say about it.
+            engine.session(&tenant, &session_id).await?;
+            return Err(problem);
+        }
+    };
+    let events = engine.send(&tenant, &session_id, events).await?;
     let data = events.iter().filter_map(Envelope::of).collect();
     Ok(Json(Accepted { data }).into_response())
 }

@@ -1,0 +1,175 @@
+//! What an awake session has under way: model calls, tools, the turn's deadline.
+//!
+//! A tool starts after its start is in the log. A model call may start while the events that call for it are still on
+//! their way to the disk, because asking a model twice does no harm; but nobody hears of it before they are there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use petasos_core::State;
+use petasos_core::context::Context;
+use petasos_core::event::{Event, Payload};
+use petasos_core::step::{self, Effect, Input};
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
+
+use crate::actor::Report;
+use crate::awake::Actor;
+use crate::engine::now;
+use crate::error::Result;
+use crate::{load, model_call, tool_run};
+
+/// An effect that is being carried out. Dropping it stops it.
+pub(crate) struct UnderWay {
+    pub(crate) number: u64,
+    pub(crate) effect: Effect,
+    task: AbortHandle,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A model call that asks already and may not say anything yet.
+pub(crate) struct Early {
+    under_way: UnderWay,
+    may_speak: oneshot::Sender<u64>,
+}
+
+impl Actor {
+    /// Starts what the state wants and is not under way, and stops what it no longer wants.
+    pub(crate) async fn reconcile(&mut self) -> Result<()> {
+        let wanted = step::effects(&self.state, &self.shared.limits);
+        self.under_way.retain(|under_way| wanted.contains(&under_way.effect));
+        for effect in wanted {
+            if !self.under_way.iter().any(|under_way| under_way.effect == effect) {
+                self.start(effect).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gets ready for `events`, which lead to `state` and are being written: brings what the model reads up to date,
+    /// and asks the model if they say so. With hooks the call waits, because they may change what it asks.
+    pub(crate) async fn prepare(
+        &self,
+        number: u64,
+        context: Option<Context>,
+        events: &[Event],
+        state: &State,
+    ) -> (Option<Context>, Option<Early>) {
+        let calls = events.iter().any(|event| matches!(event.payload, Payload::ModelStarted(_)));
+        let context = match context {
+            // If it cannot be read, the call that needs it tries again and says why.
+            None if calls => {
+                let through = self.state.view.last_sequence;
+                load::context(self.shared.store.as_ref(), &self.header.id, through).await.ok()
+            }
+            context => context,
+        };
+        let Some(mut context) = context else { return (None, None) };
+        events.iter().for_each(|event| context.apply(event));
+        let effect = step::effects(state, &self.shared.limits)
+            .into_iter()
+            .find(|effect| calls && matches!(effect, Effect::CallModel { .. }));
+        let early = match effect {
+            Some(effect) if self.shared.hooks.is_empty() => {
+                Some(self.call_model(number, effect, state, &context))
+            }
+            _ => None,
+        };
+        (Some(context), early)
+    }
+
+    /// Lets a model call speak. The events that called for it have been shown.
+    pub(crate) fn begin(&mut self, call: Early) {
+        let Early { under_way, may_speak } = call;
+        let live_call = self.feed.begin_call(self.resumed);
+        if may_speak.send(live_call).is_err() {
+            tracing::debug!(session_id = %self.header.id, "the model call ended before it began");
+        }
+        self.under_way.push(under_way);
+    }
+
+    /// A number that no other effect of this actor has or had.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.started += 1;
+        self.started
+    }
+
+    async fn start(&mut self, effect: Effect) -> Result<()> {
+        let number = self.next_number();
+        let task = match &effect {
+            Effect::CallModel { call, .. } => {
+                if *call == 1 {
+                    self.injected = None;
+                }
+                let context = match self.context.take() {
+                    Some(context) => context,
+                    None => {
+                        let through = self.state.view.last_sequence;
+                        load::context(self.shared.store.as_ref(), &self.header.id, through).await?
+                    }
+                };
+                let call = self.call_model(number, effect, &self.state, &context);
+                self.ended_calls.clear();
+                self.context = Some(context);
+                self.begin(call);
+                return Ok(());
+            }
+            Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
+                shared: Arc::clone(&self.shared),
+                header: Arc::clone(&self.header),
+                turn: self.this_turn(),
+                call: call.clone(),
+                effect: number,
+                reports: self.reports.clone(),
+            })),
+            Effect::Deadline(at) => {
+                let reports = self.reports.clone();
+                let wait = Duration::try_from(at.duration_since(now())).unwrap_or_default();
+                self.shared.tasks.spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    // The actor may be gone, and then nobody needs the news.
+                    drop(reports.send(Report {
+                        effect: number,
+                        input: Input::DeadlinePassed,
+                        injected: None,
+                    }));
+                })
+            }
+        };
+        self.under_way.push(UnderWay { number, effect, task: task.abort_handle() });
+        Ok(())
+    }
+
+    /// Starts a model call, which says nothing before it may.
+    fn call_model(&self, number: u64, effect: Effect, state: &State, context: &Context) -> Early {
+        let call = match effect {
+            Effect::CallModel { call, .. } => call,
+            Effect::RunTool(_) | Effect::Deadline(_) => 0,
+        };
+        let (may_speak, begun) = oneshot::channel();
+        let task = self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
+            shared: Arc::clone(&self.shared),
+            header: Arc::clone(&self.header),
+            agent: Arc::clone(&self.agent),
+            turn: self.turn_of(state),
+            feed: Arc::clone(&self.feed),
+            begun,
+            system: context.system(&self.agent.instructions),
+            messages: context.messages(),
+            turn_message: context.turn_message(),
+            call,
+            // A turn that ended or paused has left a stop reason.
+            first_of_session: call == 1 && state.view.stop_reason.is_none(),
+            ended_calls: self.ended_calls.clone(),
+            injected: self.injected.clone().filter(|_| call > 1),
+            effect: number,
+            reports: self.reports.clone(),
+        }));
+        Early { under_way: UnderWay { number, effect, task: task.abort_handle() }, may_speak }
+    }
+}
