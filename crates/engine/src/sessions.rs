@@ -163,7 +163,14 @@ impl Engine {
 
     /// Removes a session and its log for good. A turn under way is interrupted.
     pub async fn delete_session(&self, tenant: &TenantId, id: &SessionId) -> Result<()> {
-        self.session(tenant, id).await?;
+        match self.shared.store.session(tenant, id).await {
+            // It cannot be woken, and this is how to get rid of it.
+            Err(petasos_store::Error::Damaged { .. }) => {
+                let found = self.shared.store.delete_session(tenant, id).await?;
+                return if found { Ok(()) } else { Err(not_found(id)) };
+            }
+            found => drop(found?.ok_or_else(|| not_found(id))?),
+        }
         self.command(tenant, id, |reply| Command::Delete { reply }).await
     }
 }

@@ -60,6 +60,19 @@ pub enum Error {
         /// What was found.
         problem: String,
     },
+    /// A part of the database is damaged. The rest of it goes on.
+    #[error(
+        "{what} cannot be read from {}: {problem}. The database is damaged there; \
+         restore it from a backup, or delete what is damaged", path.display()
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// The session, agent or key that is hit.
+        what: String,
+        /// What was found.
+        problem: String,
+    },
     /// One backup is made at a time.
     #[error("a backup is being made already; wait until it is done")]
     BackupUnderWay,

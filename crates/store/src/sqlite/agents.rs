@@ -6,15 +6,17 @@ use petasos_core::agent::AgentVersion;
 use petasos_core::ids::{AgentId, TenantId};
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Json, Nanos, Parsed, failed, limit, nanos, time};
+use super::checksum::{self, Checksum};
+use super::columns::{Json, Nanos, Parsed, damaged, failed, json, limit, nanos, time, unreadable};
 use super::cursor::{self, Listing, Place};
 use super::{SqliteStore, statement};
 use crate::contract::{AgentStore, Page, PageRequest};
 use crate::error::{Error, Result};
 
-const SELECT: &str =
-    "SELECT v.id, v.tenant, v.version, v.definition, a.created_at, v.updated_at, a.archived_at
-    FROM agents a JOIN agent_versions v ON v.tenant = a.tenant AND v.id = a.id";
+/// The columns that [`read_row`] reads: those of the version, then those of the agent.
+const SELECT: &str = "SELECT v.tenant, v.id, v.version, v.definition, v.updated_at, v.checksum,
+    a.tenant, a.id, a.version, a.created_at, a.archived_at, a.checksum
+    FROM agents a LEFT JOIN agent_versions v ON v.tenant = a.tenant AND v.id = a.id";
 
 impl AgentStore for SqliteStore {
     fn create_agent(&self, agent: AgentVersion) -> BoxFuture<'_, Result<()>> {
@@ -82,11 +84,10 @@ fn create(connection: &Connection, agent: &AgentVersion) -> Result<()> {
         let problem = format!("a new agent starts with version 1, not {}", agent.version);
         return Err(failed(context())(problem));
     }
-    let sql = "INSERT INTO agents (tenant, id, version, created_at, archived_at) VALUES (?, ?, 1, ?, ?)
+    let row = AgentRow { version: 1, created_at: agent.created_at, archived_at: agent.archived_at };
+    let sql = "INSERT INTO agents (version, created_at, archived_at, checksum, tenant, id) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT DO NOTHING";
-    let values =
-        params![agent.tenant.as_str(), agent.id.as_str(), Nanos(agent.created_at), nanos(agent.archived_at)];
-    if statement::execute(connection, sql, values).map_err(failed(context()))? == 0 {
+    if row.write(connection, sql, &agent.tenant, &agent.id).map_err(failed(context()))? == 0 {
         return Err(Error::AlreadyExists { what: what(&agent.id) });
     }
     insert_version(connection, agent).map_err(failed(context()))
@@ -94,32 +95,67 @@ fn create(connection: &Connection, agent: &AgentVersion) -> Result<()> {
 
 fn add_version(connection: &Connection, agent: &AgentVersion) -> Result<()> {
     let context = || format!("add version {} of {}", agent.version, what(&agent.id));
-    let sql = "SELECT version FROM agents WHERE tenant = ? AND id = ?";
-    let values = params![agent.tenant.as_str(), agent.id.as_str()];
-    let actual = statement::first(connection, sql, values, |row| row.get::<_, u32>(0))
-        .map_err(failed(context()))?
+    let row = AgentRow::read(connection, &agent.tenant, &agent.id)?
         .ok_or_else(|| Error::NotFound { what: what(&agent.id) })?;
-    if actual.checked_add(1) != Some(agent.version) {
+    if row.version.checked_add(1) != Some(agent.version) {
         let expected = u64::from(agent.version).saturating_sub(1);
-        return Err(Error::Stale { what: what(&agent.id), expected, actual: u64::from(actual) });
+        return Err(Error::Stale { what: what(&agent.id), expected, actual: u64::from(row.version) });
     }
-    let sql = "UPDATE agents SET version = ? WHERE tenant = ? AND id = ?";
-    let values = params![agent.version, agent.tenant.as_str(), agent.id.as_str()];
-    statement::execute(connection, sql, values).map_err(failed(context()))?;
+    let row = AgentRow { version: agent.version, ..row };
+    row.write(connection, UPDATE, &agent.tenant, &agent.id).map_err(failed(context()))?;
     insert_version(connection, agent).map_err(failed(context()))
 }
 
 fn insert_version(connection: &Connection, agent: &AgentVersion) -> rusqlite::Result<()> {
-    let sql =
-        "INSERT INTO agent_versions (tenant, id, version, definition, updated_at) VALUES (?, ?, ?, ?, ?)";
-    let values = params![
-        agent.tenant.as_str(),
-        agent.id.as_str(),
-        agent.version,
-        Json(&agent.definition),
-        Nanos(agent.updated_at)
-    ];
+    let sql = "INSERT INTO agent_versions (tenant, id, version, definition, updated_at, checksum)
+        VALUES (?, ?, ?, ?, ?, ?)";
+    let (tenant, id, updated_at) = (agent.tenant.as_str(), agent.id.as_str(), Nanos(agent.updated_at));
+    let definition = json(&agent.definition)?;
+    let checksum = checksum::of(&[&tenant, &id, &agent.version, &definition, &updated_at])?;
+    let values = params![tenant, id, agent.version, definition, updated_at, checksum];
     statement::execute(connection, sql, values).map(drop)
+}
+
+/// What is kept of an agent beside its versions.
+#[derive(Debug, Clone, Copy)]
+struct AgentRow {
+    version: u32,
+    created_at: Timestamp,
+    archived_at: Option<Timestamp>,
+}
+
+const UPDATE: &str = "UPDATE agents SET version = ?, created_at = ?, archived_at = ?, checksum = ?
+    WHERE tenant = ? AND id = ?";
+
+impl AgentRow {
+    fn read(connection: &Connection, tenant: &TenantId, id: &AgentId) -> Result<Option<Self>> {
+        let sql = "SELECT tenant, id, version, created_at, archived_at, checksum FROM agents
+            WHERE tenant = ? AND id = ?";
+        let values = [tenant.as_str(), id.as_str()];
+        statement::first(connection, sql, values, |row| AgentRow::from_columns(row, 0))
+            .map_err(unreadable(connection, what(id)))
+    }
+
+    /// Reads and checks the six columns from `first` on.
+    fn from_columns(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        checksum::check(row, first + 5, Checksum::default().columns(row, first..first + 5)?.finish())?;
+        let created_at = row.get::<_, Nanos>(first + 3)?.0;
+        Ok(AgentRow { version: row.get(first + 2)?, created_at, archived_at: time(row.get(first + 4)?) })
+    }
+
+    /// Runs a statement that takes the row, and says how many it changed.
+    fn write(
+        self,
+        connection: &Connection,
+        sql: &str,
+        tenant: &TenantId,
+        id: &AgentId,
+    ) -> rusqlite::Result<usize> {
+        let (tenant, id, version) = (tenant.as_str(), id.as_str(), self.version);
+        let (created_at, archived_at) = (Nanos(self.created_at), nanos(self.archived_at));
+        let checksum = checksum::of(&[&tenant, &id, &version, &created_at, &archived_at])?;
+        statement::execute(connection, sql, params![version, created_at, archived_at, checksum, tenant, id])
+    }
 }
 
 pub(super) fn get(
@@ -130,7 +166,12 @@ pub(super) fn get(
 ) -> Result<Option<AgentVersion>> {
     let sql = format!("{SELECT} WHERE a.tenant = ? AND a.id = ? AND v.version = coalesce(?, a.version)");
     let values = params![tenant.as_str(), id.as_str(), version];
-    statement::first(connection, &sql, values, read_row).map_err(failed(format!("read {}", what(id))))
+    let agent =
+        statement::first(connection, &sql, values, read_row).map_err(unreadable(connection, what(id)))?;
+    if agent.is_none() && version.is_none() && AgentRow::read(connection, tenant, id)?.is_some() {
+        return Err(damaged(connection, what(id), "its newest version is missing"));
+    }
+    Ok(agent)
 }
 
 fn list(
@@ -149,7 +190,7 @@ fn list(
         Some(place) => statement::all(connection, &sql, params![tenant, count, place.at, place.id], read_row),
         None => statement::all(connection, &sql, params![tenant, count], read_row),
     };
-    let rows = rows.map_err(failed("list agents"))?;
+    let rows = rows.map_err(unreadable(connection, "an agent of the list"))?;
     cursor::page(Listing::Agents, wanted, rows, |agent| {
         let at = Nanos(agent.created_at).value().map_err(failed("list agents"))?;
         Ok(Place { at, id: agent.id.to_string() })
@@ -166,30 +207,29 @@ fn versions(
     let sql =
         format!("{SELECT} WHERE a.tenant = ? AND a.id = ? AND v.version < ? ORDER BY v.version DESC LIMIT ?");
     let values = params![tenant.as_str(), id.as_str(), below, limit(wanted.saturating_add(1))];
-    let rows = statement::all(connection, &sql, values, read_row)
-        .map_err(failed(format!("list versions of {}", what(id))))?;
+    let rows =
+        statement::all(connection, &sql, values, read_row).map_err(unreadable(connection, what(id)))?;
     cursor::page(Listing::AgentVersions, wanted, rows, |agent| {
         Ok(Place { at: i64::from(agent.version), id: agent.id.to_string() })
     })
 }
 
 fn archive(connection: &Connection, tenant: &TenantId, id: &AgentId, at: Option<Timestamp>) -> Result<()> {
-    let sql = "UPDATE agents SET archived_at = ? WHERE tenant = ? AND id = ?";
-    let values = params![nanos(at), tenant.as_str(), id.as_str()];
-    match statement::execute(connection, sql, values).map_err(failed(format!("archive {}", what(id))))? {
-        0 => Err(Error::NotFound { what: what(id) }),
-        _ => Ok(()),
-    }
+    let row = AgentRow::read(connection, tenant, id)?.ok_or_else(|| Error::NotFound { what: what(id) })?;
+    let row = AgentRow { archived_at: at, ..row };
+    row.write(connection, UPDATE, tenant, id).map(drop).map_err(failed(format!("archive {}", what(id))))
 }
 
 fn read_row(row: &Row<'_>) -> rusqlite::Result<AgentVersion> {
+    checksum::check(row, 5, Checksum::default().columns(row, 0..5)?.finish())?;
+    let AgentRow { created_at, archived_at, .. } = AgentRow::from_columns(row, 6)?;
     Ok(AgentVersion {
-        id: row.get::<_, Parsed<_>>(0)?.0,
-        tenant: row.get::<_, Parsed<_>>(1)?.0,
+        tenant: row.get::<_, Parsed<_>>(0)?.0,
+        id: row.get::<_, Parsed<_>>(1)?.0,
         version: row.get(2)?,
         definition: row.get::<_, Json<_>>(3)?.0,
-        created_at: row.get::<_, Nanos>(4)?.0,
-        updated_at: row.get::<_, Nanos>(5)?.0,
-        archived_at: time(row.get(6)?),
+        created_at,
+        updated_at: row.get::<_, Nanos>(4)?.0,
+        archived_at,
     })
 }

@@ -1,11 +1,12 @@
 //! How values of ours are written in columns, and read back as exactly what they were.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use jiff::Timestamp;
 use petasos_core::session::Status;
-use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,6 +18,33 @@ where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     move |error| Error::Failed { context: context.into(), source: error.into() }
+}
+
+/// Turns what went wrong with reading into an error that tells a damaged database from one that could not be read.
+pub(super) fn unreadable(
+    connection: &Connection,
+    what: impl Into<String>,
+) -> impl FnOnce(rusqlite::Error) -> Error {
+    let path = connection.path().map(PathBuf::from).unwrap_or_default();
+    move |error| {
+        let what = what.into();
+        let problem = match &error {
+            rusqlite::Error::FromSqlConversionFailure(_, _, cause) => cause.to_string(),
+            _ => error.to_string(),
+        };
+        let is_damage = match error.sqlite_error_code() {
+            Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase),
+            // Whatever SQLite could read, and we could not.
+            None => true,
+        };
+        if is_damage { Error::Damaged { path, what, problem } } else { failed(format!("read {what}"))(error) }
+    }
+}
+
+/// A part of the database that cannot be what was written.
+pub(super) fn damaged(connection: &Connection, what: impl Into<String>, problem: impl Into<String>) -> Error {
+    let path = connection.path().map(PathBuf::from).unwrap_or_default();
+    Error::Damaged { path, what: what.into(), problem: problem.into() }
 }
 
 /// A time, as nanoseconds since 1970.
@@ -72,15 +100,18 @@ impl FromSql for Unsigned {
     }
 }
 
+/// The JSON text of a value.
+pub(super) fn json<T: Serialize>(value: &T) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
+}
+
 /// A value as JSON text.
 #[derive(Debug)]
 pub(super) struct Json<T>(pub(super) T);
 
 impl<T: Serialize> ToSql for Json<T> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        let text = serde_json::to_string(&self.0)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        Ok(text.into())
+        json(&self.0).map(Into::into)
     }
 }
 

@@ -3,9 +3,10 @@
 use futures_util::future::BoxFuture;
 use petasos_core::event::{Event, Payload, Scope, Verdict};
 use petasos_core::ids::{AgentId, TenantId};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
-use super::columns::{Nanos, failed};
+use super::checksum::{self, Checksum};
+use super::columns::{Nanos, failed, unreadable};
 use super::{SqliteStore, statement};
 use crate::contract::GrantStore;
 use crate::error::Result;
@@ -19,10 +20,15 @@ impl GrantStore for SqliteStore {
     ) -> BoxFuture<'a, Result<Vec<String>>> {
         let (tenant, agent_id, user_id) = (tenant.clone(), agent_id.clone(), user_id.to_owned());
         let read = move |connection: &Connection| {
-            let sql =
-                "SELECT tool FROM grants WHERE tenant = ? AND agent_id = ? AND user_id = ? ORDER BY tool";
+            let sql = "SELECT tenant, agent_id, user_id, tool, created_at, checksum FROM grants
+                WHERE tenant = ? AND agent_id = ? AND user_id = ? ORDER BY tool";
             let values = params![tenant.as_str(), agent_id.as_str(), user_id];
-            statement::all(connection, sql, values, |row| row.get(0)).map_err(failed("read grants"))
+            let read_row = |row: &Row<'_>| {
+                checksum::check(row, 5, Checksum::default().columns(row, 0..5)?.finish())?;
+                row.get(3)
+            };
+            statement::all(connection, sql, values, read_row)
+                .map_err(unreadable(connection, format!("a grant of {user_id} to agent {agent_id}")))
         };
         Box::pin(self.readers().read(read))
     }
@@ -65,7 +71,9 @@ pub(super) fn grant(
     tool: &str,
     at: Nanos,
 ) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO grants (tenant, agent_id, user_id, tool, created_at) VALUES (?, ?, ?, ?, ?)
+    let sql =
+        "INSERT INTO grants (tenant, agent_id, user_id, tool, created_at, checksum) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT DO NOTHING";
-    statement::execute(connection, sql, params![tenant, agent_id, user_id, tool, at]).map(drop)
+    let checksum = checksum::of(&[&tenant, &agent_id, &user_id, &tool, &at])?;
+    statement::execute(connection, sql, params![tenant, agent_id, user_id, tool, at, checksum]).map(drop)
 }

@@ -6,12 +6,13 @@ use petasos_core::ids::{KeyId, TenantId};
 use petasos_core::key::KeyRecord;
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Json, Nanos, Parsed, failed, nanos, time};
+use super::checksum::{self, Checksum};
+use super::columns::{Json, Nanos, Parsed, failed, json, nanos, time, unreadable};
 use super::{SqliteStore, statement};
 use crate::contract::KeyStore;
 use crate::error::{Error, Result};
 
-const COLUMNS: &str = "id, tenant, name, scopes, hash, created_at, revoked_at";
+const COLUMNS: &str = "id, tenant, name, scopes, hash, created_at, revoked_at, checksum";
 
 impl KeyStore for SqliteStore {
     fn create_key(&self, key: KeyRecord) -> BoxFuture<'_, Result<()>> {
@@ -39,25 +40,25 @@ fn what(id: &KeyId) -> String {
 }
 
 fn create(connection: &Connection, key: &KeyRecord) -> Result<()> {
-    let sql = format!("INSERT INTO keys ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
-    let values = params![
-        key.id.as_str(),
-        key.tenant.as_str(),
-        key.name,
-        Json(&key.scopes),
-        key.hash,
-        Nanos(key.created_at),
-        nanos(key.revoked_at),
-    ];
-    match statement::execute(connection, &sql, values).map_err(failed(format!("create {}", what(&key.id))))? {
+    match insert(connection, key).map_err(failed(format!("create {}", what(&key.id))))? {
         0 => Err(Error::AlreadyExists { what: what(&key.id) }),
         _ => Ok(()),
     }
 }
 
+fn insert(connection: &Connection, key: &KeyRecord) -> rusqlite::Result<usize> {
+    let sql = format!("INSERT INTO keys ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
+    let (id, tenant, scopes) = (key.id.as_str(), key.tenant.as_str(), json(&key.scopes)?);
+    let (created_at, revoked_at) = (Nanos(key.created_at), nanos(key.revoked_at));
+    let fixed = checksum::of(&[&id, &tenant, &key.name, &scopes, &key.hash, &created_at])?;
+    let checksum = fixed + checksum::of_time(revoked_at)?;
+    let values = params![id, tenant, key.name, scopes, key.hash, created_at, revoked_at, checksum];
+    statement::execute(connection, &sql, values)
+}
+
 fn by_hash(connection: &Connection, hash: &str) -> Result<Option<KeyRecord>> {
     let sql = format!("SELECT {COLUMNS} FROM keys WHERE hash = ?");
-    statement::first(connection, &sql, [hash], read_row).map_err(failed("look up a key"))
+    statement::first(connection, &sql, [hash], read_row).map_err(unreadable(connection, "a key"))
 }
 
 fn list(connection: &Connection, tenant: Option<&TenantId>) -> Result<Vec<KeyRecord>> {
@@ -65,20 +66,24 @@ fn list(connection: &Connection, tenant: Option<&TenantId>) -> Result<Vec<KeyRec
         "SELECT {COLUMNS} FROM keys WHERE ?1 IS NULL OR tenant = ?1 ORDER BY created_at DESC, id DESC"
     );
     statement::all(connection, &sql, params![tenant.map(TenantId::as_str)], read_row)
-        .map_err(failed("list keys"))
+        .map_err(unreadable(connection, "a key of the list"))
 }
 
 fn revoke(connection: &Connection, id: &KeyId, at: Timestamp) -> Result<()> {
-    let sql = "UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?";
-    match statement::execute(connection, sql, params![Nanos(at), id.as_str()])
-        .map_err(failed(format!("revoke {}", what(id))))?
-    {
-        0 => Err(Error::NotFound { what: what(id) }),
-        _ => Ok(()),
-    }
+    let run = || {
+        let sql =
+            "UPDATE keys SET revoked_at = ?, checksum = checksum + ? WHERE id = ? AND revoked_at IS NULL";
+        let at = Nanos(at);
+        statement::execute(connection, sql, params![at, checksum::of_time(Some(at))?, id.as_str()])?;
+        statement::first(connection, "SELECT 1 FROM keys WHERE id = ?", [id.as_str()], |_| Ok(()))
+    };
+    let found = run().map_err(failed::<rusqlite::Error>(format!("revoke {}", what(id))))?;
+    found.ok_or_else(|| Error::NotFound { what: what(id) })
 }
 
 fn read_row(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
+    let fixed = Checksum::default().columns(row, 0..6)?.finish();
+    checksum::check(row, 7, fixed + checksum::of_time(row.get(6)?)?)?;
     Ok(KeyRecord {
         id: row.get::<_, Parsed<_>>(0)?.0,
         tenant: row.get::<_, Parsed<_>>(1)?.0,

@@ -5,11 +5,12 @@ use petasos_core::event::Event;
 use petasos_core::ids::SessionId;
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Json, Nanos, Unsigned, failed, limit, nanos, time};
+use super::checksum::{self, Checksum};
+use super::columns::{Nanos, Unsigned, damaged, failed, nanos, unreadable};
 use super::grants::{grant, granted};
-use super::sessions::{update_view, what};
-use super::{SqliteStore, message_index, statement};
-use crate::contract::{Append, Checkpoint, EventLog, EventQuery, Order};
+use super::sessions::{self, Found, update_view, what};
+use super::{SqliteStore, log_range, message_index, statement};
+use crate::contract::{Append, Checkpoint, EventLog, EventQuery};
 use crate::error::{Error, Result};
 
 impl EventLog for SqliteStore {
@@ -26,12 +27,18 @@ impl EventLog for SqliteStore {
         query: EventQuery,
     ) -> BoxFuture<'a, Result<Vec<Event>>> {
         let id = session_id.clone();
-        Box::pin(self.readers().read(move |connection| events(connection, &id, &query)))
+        Box::pin(self.readers().read(move |connection| match sessions::find(connection, &id)? {
+            Some(found) => log_range::read(connection, &found, &query),
+            None => Ok(Vec::new()),
+        }))
     }
 
     fn checkpoint<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>> {
         let id = session_id.clone();
-        Box::pin(self.readers().read(move |connection| checkpoint(connection, &id)))
+        Box::pin(self.readers().read(move |connection| match sessions::find(connection, &id)? {
+            Some(found) => checkpoint(connection, &found),
+            None => Ok(None),
+        }))
     }
 }
 
@@ -44,17 +51,24 @@ pub(super) fn prepare(append: &Append) -> Result<Vec<String>> {
     payloads.collect::<std::result::Result<_, _>>().map_err(failed("write events as JSON"))
 }
 
-pub(super) fn events(connection: &Connection, id: &SessionId, query: &EventQuery) -> Result<Vec<Event>> {
-    read_events(connection, id, query).map_err(failed(format!("read the log of {}", what(id))))
-}
-
-pub(super) fn checkpoint(connection: &Connection, id: &SessionId) -> Result<Option<Checkpoint>> {
-    let sql =
-        "SELECT sequence, state FROM checkpoints WHERE session = (SELECT key FROM sessions WHERE id = ?)";
-    let read_row =
-        |row: &Row<'_>| Ok(Checkpoint { sequence: row.get::<_, Unsigned>(0)?.0, state: row.get(1)? });
-    statement::first(connection, sql, [id.as_str()], read_row)
-        .map_err(failed(format!("read the checkpoint of {}", what(id))))
+/// The newest fold, unless it is damaged: the log says the same, only slower.
+pub(super) fn checkpoint(connection: &Connection, found: &Found) -> Result<Option<Checkpoint>> {
+    let id = &found.record.header.id;
+    let sql = "SELECT sequence, state, checksum FROM checkpoints WHERE session = ?";
+    let read_row = |row: &Row<'_>| {
+        let actual = Checksum::default().values(&[&id.as_str()])?.columns(row, 0..2)?.finish();
+        checksum::check(row, 2, actual)?;
+        Ok(Checkpoint { sequence: row.get::<_, Unsigned>(0)?.0, state: row.get(1)? })
+    };
+    match statement::first(connection, sql, [found.key], read_row)
+        .map_err(unreadable(connection, format!("the checkpoint of {}", what(id))))
+    {
+        Err(error @ Error::Damaged { .. }) => {
+            tracing::warn!(%error, "the whole log is read instead");
+            Ok(None)
+        }
+        other => other,
+    }
 }
 
 /// What is wrong with an append whatever the log holds: a mistake of the caller.
@@ -80,6 +94,7 @@ struct Target {
     tenant: String,
     agent_id: String,
     user_id: Option<String>,
+    id: String,
 }
 
 /// Appends what was prepared.
@@ -88,6 +103,9 @@ pub(super) fn run_append(connection: &Connection, append: &Append, payloads: &[S
     let target = target(connection, &append.session_id)
         .map_err(failed(context()))?
         .ok_or_else(|| Error::NotFound { what: what(&append.session_id) })?;
+    if target.id != append.session_id.as_str() {
+        return Err(damaged(connection, what(&append.session_id), "its name leads to another session"));
+    }
     if target.last_sequence != append.expected_sequence {
         return Err(Error::Stale {
             what: format!("the log of {}", what(&append.session_id)),
@@ -99,7 +117,7 @@ pub(super) fn run_append(connection: &Connection, append: &Append, payloads: &[S
 }
 
 fn target(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<Target>> {
-    let sql = "SELECT key, last_sequence, tenant, agent_id, user_id FROM sessions WHERE id = ?";
+    let sql = "SELECT key, last_sequence, tenant, agent_id, user_id, id FROM sessions WHERE id = ?";
     let read_row = |row: &Row<'_>| {
         Ok(Target {
             key: row.get(0)?,
@@ -107,6 +125,7 @@ fn target(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<Ta
             tenant: row.get(2)?,
             agent_id: row.get(3)?,
             user_id: row.get(4)?,
+            id: row.get(5)?,
         })
     };
     statement::first(connection, sql, [id.as_str()], read_row)
@@ -119,18 +138,15 @@ fn store(
     payloads: &[String],
 ) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
-        "INSERT INTO events (session, sequence, type, created_at, processed_at, payload)
-        VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO events (session, sequence, type, created_at, processed_at, payload, checksum)
+        VALUES (?, ?, ?, ?, ?, ?, ?)",
     )?;
     for (event, payload) in append.events.iter().zip(payloads) {
-        insert.execute(params![
-            target.key,
-            Unsigned(event.sequence),
-            event.payload.type_name(),
-            Nanos(event.created_at),
-            nanos(event.processed_at),
-            payload,
-        ])?;
+        let (sequence, name) = (Unsigned(event.sequence), event.payload.type_name());
+        let (created_at, processed_at) = (Nanos(event.created_at), nanos(event.processed_at));
+        let fixed = checksum::of(&[&target.id, &sequence, &name, &created_at, payload])?;
+        let checksum = fixed + checksum::of_time(processed_at)?;
+        insert.execute(params![target.key, sequence, name, created_at, processed_at, payload, checksum])?;
         if let Some(user_id) = &target.user_id {
             message_index::note(connection, target.key, event)?;
             if let Some(tool) = granted(event) {
@@ -143,11 +159,13 @@ fn store(
     for event in &append.events {
         take_up(connection, target.key, event)?;
     }
-    update_view(connection, target.key, &append.view)?;
+    update_view(connection, target.key, &append.session_id, &append.view)?;
     if let Some(state) = &append.checkpoint {
-        let sql = "INSERT INTO checkpoints (session, sequence, state) VALUES (?, ?, ?)
-            ON CONFLICT DO UPDATE SET sequence = excluded.sequence, state = excluded.state";
-        let values = params![target.key, Unsigned(append.view.last_sequence), state];
+        let sql = "INSERT INTO checkpoints (session, sequence, state, checksum) VALUES (?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET sequence = excluded.sequence, state = excluded.state, checksum = excluded.checksum";
+        let sequence = Unsigned(append.view.last_sequence);
+        let checksum = checksum::of(&[&target.id, &sequence, state])?;
+        let values = params![target.key, sequence, state, checksum];
         statement::execute(connection, sql, values)?;
     }
     Ok(())
@@ -155,44 +173,12 @@ fn store(
 
 /// Marks the user events that `event` takes up. The first one to do so counts.
 fn take_up(connection: &Connection, session: i64, event: &Event) -> rusqlite::Result<()> {
-    let sql = "UPDATE events SET processed_at = ?
+    let sql = "UPDATE events SET processed_at = ?, checksum = checksum + ?
         WHERE session = ? AND sequence = ? AND processed_at IS NULL";
+    let at = Nanos(event.created_at);
     for sequence in event.payload.takes_up() {
-        let values = params![Nanos(event.created_at), session, Unsigned(*sequence)];
+        let values = params![at, checksum::of_time(Some(at))?, session, Unsigned(*sequence)];
         statement::execute(connection, sql, values)?;
     }
     Ok(())
-}
-
-fn read_events(connection: &Connection, id: &SessionId, query: &EventQuery) -> rusqlite::Result<Vec<Event>> {
-    let types = if query.types.is_empty() { "" } else { "AND type IN (SELECT value FROM json_each(?5))" };
-    let order = match query.order {
-        Order::Ascending => "ASC",
-        Order::Descending => "DESC",
-    };
-    let sql = format!(
-        "SELECT sequence, created_at, processed_at, payload FROM events
-        WHERE session = (SELECT key FROM sessions WHERE id = ?1) AND sequence > ?2 AND sequence < ?3 {types}
-        ORDER BY sequence {order} LIMIT ?4"
-    );
-    // No log is as long as the largest number that SQLite can hold.
-    let bound = |sequence: u64| i64::try_from(sequence).unwrap_or(i64::MAX);
-    let after = query.after.map_or(0, bound);
-    let before = query.before.map_or(i64::MAX, bound);
-    let read_row = |row: &Row<'_>| {
-        Ok(Event {
-            session_id: id.clone(),
-            sequence: row.get::<_, Unsigned>(0)?.0,
-            created_at: row.get::<_, Nanos>(1)?.0,
-            processed_at: time(row.get(2)?),
-            payload: row.get::<_, Json<_>>(3)?.0,
-        })
-    };
-    let limit = limit(query.limit);
-    if query.types.is_empty() {
-        statement::all(connection, &sql, params![id.as_str(), after, before, limit], read_row)
-    } else {
-        let types = Json(&query.types);
-        statement::all(connection, &sql, params![id.as_str(), after, before, limit, types], read_row)
-    }
 }

@@ -11,8 +11,9 @@ use petasos_core::event::{Event, Payload, joined_text};
 use petasos_core::memory::UserScope;
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Json, Nanos, Parsed, Unsigned, failed, limit};
-use super::{SqliteStore, message_words, scopes, statement};
+use super::checksum::Checksum;
+use super::columns::{Json, Nanos, Parsed, Unsigned, failed, limit, unreadable};
+use super::{SqliteStore, log_range, message_words, scopes, statement};
 use crate::contract::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 use crate::error::Result;
 
@@ -35,8 +36,10 @@ impl MessageSearch for SqliteStore {
             if self.readers().read(|connection| waiting(connection, 1)).await? > 0 {
                 self.writer().write(|connection| index(connection, 2 * BATCH)).await?;
             }
-            let context = failed("search messages");
-            let search = move |connection: &Connection| search(connection, &scope, &query).map_err(context);
+            let search = move |connection: &Connection| {
+                let read = search(connection, &scope, &query);
+                read.map_err(unreadable(connection, format!("a message of {}", scope.user_id)))
+            };
             self.readers().read(search).await
         })
     }
@@ -165,7 +168,8 @@ fn search(
         MessageOrder::Newest => (limit(query.limit), "message DESC"),
     };
     let sql = format!(
-        "SELECT sessions.id, sessions.title, events.sequence, events.created_at, events.payload
+        "SELECT sessions.id, sessions.title, events.sequence, events.type, events.created_at, events.payload,
+            events.processed_at, events.checksum
         FROM (SELECT message, score FROM ({newest}) ORDER BY {order} LIMIT ?4) AS found
         JOIN sessions ON sessions.key = found.message / {SEQUENCES}
         JOIN events ON events.session = found.message / {SEQUENCES} AND events.sequence = found.message % {SEQUENCES}
@@ -178,14 +182,15 @@ fn search(
 }
 
 fn read_hit(row: &Row<'_>) -> rusqlite::Result<Option<MessageHit>> {
-    let payload = row.get::<_, Json<_>>(4)?.0;
+    log_range::check(row, 2, Checksum::default().columns(row, 0..1)?)?;
+    let payload = row.get::<_, Json<_>>(5)?.0;
     let Some((role, text)) = message(&payload) else { return Ok(None) };
     Ok(Some(MessageHit {
         session_id: row.get::<_, Parsed<_>>(0)?.0,
         title: row.get(1)?,
         sequence: row.get::<_, Unsigned>(2)?.0,
         role,
-        created_at: row.get::<_, Nanos>(3)?.0,
+        created_at: row.get::<_, Nanos>(4)?.0,
         text,
     }))
 }

@@ -9,8 +9,11 @@ use rusqlite::Connection;
 pub(super) const APPLICATION_ID: u32 = 0x5065_7461;
 
 /// The migrations in order; the first one makes version 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/001_start.sql"), include_str!("migrations/002_memory.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001_start.sql"),
+    include_str!("migrations/002_memory.sql"),
+    include_str!("migrations/003_checksums.sql"),
+];
 
 /// The version that this release writes.
 pub(super) fn known_version() -> u32 {

@@ -8,6 +8,7 @@
 
 mod agents;
 mod backup;
+mod checksum;
 mod columns;
 mod connection;
 mod create;
@@ -17,6 +18,7 @@ mod inspect;
 mod keys;
 mod lock;
 mod log;
+mod log_range;
 mod memories;
 mod message_index;
 mod message_words;

@@ -6,9 +6,9 @@
 use petasos_core::ids::TenantId;
 use petasos_core::session::{SessionRecord, Status};
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 
-use super::columns::{Nanos, failed, limit};
+use super::columns::{Nanos, failed, limit, unreadable};
 use super::cursor::{self, Listing, Place};
 use super::sessions::{COLUMNS, read_row};
 use super::statement;
@@ -59,8 +59,13 @@ pub(super) fn list(
     let Conditions { pieces, mut values } = conditions(tenant, filter, start);
     let sql = select(&pieces);
     values.push(Value::Integer(limit(wanted.saturating_add(1))));
-    let rows = statement::all(connection, &sql, params_from_iter(values), read_row)
-        .map_err(failed("list sessions"))?;
+    let mut id = String::new();
+    let read_row = |row: &Row<'_>| {
+        id = row.get(0)?;
+        read_row(row)
+    };
+    let rows = statement::all(connection, &sql, params_from_iter(values), read_row);
+    let rows = rows.map_err(unreadable(connection, format!("session {id}")))?;
     cursor::page(Listing::Sessions, wanted, rows, |session| {
         let at = Nanos(session.header.created_at).value().map_err(failed("list sessions"))?;
         Ok(Place { at, id: session.header.id.to_string() })

@@ -5,15 +5,19 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{Json, Nanos, Parsed, StatusName, Unsigned, failed, nanos, time};
+use super::checksum::{self, Checksum};
+use super::columns::{
+    Json, Nanos, Parsed, StatusName, Unsigned, damaged, failed, json, nanos, time, unreadable,
+};
 use super::cursor::{self, Listing};
-use super::{SqliteStore, agents, log, message_index, session_list, statement};
+use super::{SqliteStore, agents, log, log_range, message_index, session_list, statement};
 use crate::contract::{Append, Asleep, EventQuery, Order, Page, PageRequest, SessionFilter, SessionStore};
 use crate::error::{Error, Result};
 
 /// The columns that [`read_row`] reads.
 pub(super) const COLUMNS: &str = "id, tenant, agent_id, agent_version, user_id, platform, created_at, title, \
-    metadata, status, stop_reason, usage, model_calls, updated_at, archived_at, last_sequence";
+    metadata, status, stop_reason, usage, model_calls, updated_at, archived_at, last_sequence, header_checksum, \
+    view_checksum";
 
 /// How many events of removed sessions go in one step, so that no write waits long for it.
 const SWEPT_AT_ONCE: i64 = 500;
@@ -41,7 +45,10 @@ impl SessionStore for SqliteStore {
         id: &'a SessionId,
     ) -> BoxFuture<'a, Result<Option<SessionRecord>>> {
         let (tenant, id) = (tenant.clone(), id.clone());
-        Box::pin(self.readers().read(move |connection| get(connection, &tenant, &id)))
+        Box::pin(
+            self.readers()
+                .read(move |connection| Ok(get(connection, &tenant, &id)?.map(|found| found.record))),
+        )
     }
 
     fn asleep<'a>(
@@ -91,59 +98,93 @@ fn create(connection: &Connection, session: &SessionRecord) -> Result<()> {
         let problem = format!("a new session has an empty log, and this one says {}", view.last_sequence);
         return Err(failed(format!("create {}", what(&header.id)))(problem));
     }
-    let sql = format!(
-        "INSERT INTO sessions ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT DO NOTHING"
-    );
-    let values = params![
-        header.id.as_str(),
-        header.tenant.as_str(),
-        header.agent_id.as_str(),
-        header.agent_version,
-        header.user_id,
-        header.platform,
-        Nanos(header.created_at),
-        view.title,
-        Json(&view.metadata),
-        view.status.as_str(),
-        view.stop_reason.as_ref().map(Json),
-        Json(&view.usage),
-        Unsigned(view.model_calls),
-        Nanos(view.updated_at),
-        nanos(view.archived_at),
-        Unsigned(view.last_sequence),
-    ];
-    match statement::execute(connection, &sql, values)
-        .map_err(failed(format!("create {}", what(&header.id))))?
-    {
+    let context = || format!("create {}", what(&header.id));
+    match insert(connection, header, view).map_err(failed(context()))? {
         0 => Err(Error::AlreadyExists { what: what(&header.id) }),
         _ => Ok(()),
     }
 }
 
+fn insert(connection: &Connection, header: &SessionHeader, view: &SessionView) -> rusqlite::Result<usize> {
+    let (id, tenant, agent_id) = (header.id.as_str(), header.tenant.as_str(), header.agent_id.as_str());
+    let SessionHeader { agent_version, user_id, platform, .. } = header;
+    let created_at = Nanos(header.created_at);
+    let checksum = checksum::of(&[&id, &tenant, &agent_id, agent_version, user_id, platform, &created_at])?;
+    let sql = "INSERT INTO sessions (id, tenant, agent_id, agent_version, user_id, platform, created_at, title,
+            metadata, status, stop_reason, usage, model_calls, updated_at, archived_at, last_sequence, header_checksum)
+        VALUES (?, ?, ?, ?, ?, ?, ?, NULL, '{}', 'idle', NULL, '{}', 0, 0, NULL, 0, ?) ON CONFLICT DO NOTHING";
+    let values = params![id, tenant, agent_id, agent_version, user_id, platform, created_at, checksum];
+    let inserted = statement::execute(connection, sql, values)?;
+    if inserted > 0 {
+        update_view(connection, connection.last_insert_rowid(), &header.id, view)?;
+    }
+    Ok(inserted)
+}
+
 /// Replaces the parts of a session that change.
-pub(super) fn update_view(connection: &Connection, key: i64, view: &SessionView) -> rusqlite::Result<()> {
+pub(super) fn update_view(
+    connection: &Connection,
+    key: i64,
+    id: &SessionId,
+    view: &SessionView,
+) -> rusqlite::Result<()> {
+    let (metadata, usage) = (json(&view.metadata)?, json(&view.usage)?);
+    let stop_reason = view.stop_reason.as_ref().map(json).transpose()?;
+    let (status, calls) = (view.status.as_str(), Unsigned(view.model_calls));
+    let (updated_at, archived_at) = (Nanos(view.updated_at), nanos(view.archived_at));
+    let last_sequence = Unsigned(view.last_sequence);
+    let checksum = checksum::of(&[
+        &id.as_str(),
+        &view.title,
+        &metadata,
+        &status,
+        &stop_reason,
+        &usage,
+        &calls,
+        &updated_at,
+        &archived_at,
+        &last_sequence,
+    ])?;
     let sql = "UPDATE sessions SET title = ?, metadata = ?, status = ?, stop_reason = ?, usage = ?,
-        model_calls = ?, updated_at = ?, archived_at = ?, last_sequence = ? WHERE key = ?";
+        model_calls = ?, updated_at = ?, archived_at = ?, last_sequence = ?, view_checksum = ? WHERE key = ?";
     let values = params![
         view.title,
-        Json(&view.metadata),
-        view.status.as_str(),
-        view.stop_reason.as_ref().map(Json),
-        Json(&view.usage),
-        Unsigned(view.model_calls),
-        Nanos(view.updated_at),
-        nanos(view.archived_at),
-        Unsigned(view.last_sequence),
+        metadata,
+        status,
+        stop_reason,
+        usage,
+        calls,
+        updated_at,
+        archived_at,
+        last_sequence,
+        checksum,
         key
     ];
     statement::execute(connection, sql, values).map(drop)
 }
 
-fn get(connection: &Connection, tenant: &TenantId, id: &SessionId) -> Result<Option<SessionRecord>> {
-    let sql = format!("SELECT {COLUMNS} FROM sessions WHERE id = ? AND tenant = ?");
-    let values = params![id.as_str(), tenant.as_str()];
-    statement::first(connection, &sql, values, read_row).map_err(failed(format!("read {}", what(id))))
+/// A session and the key that stands for it in other tables.
+pub(super) struct Found {
+    pub(super) key: i64,
+    pub(super) record: SessionRecord,
+}
+
+/// A session, whoever owns it.
+pub(super) fn find(connection: &Connection, id: &SessionId) -> Result<Option<Found>> {
+    let sql = format!("SELECT {COLUMNS}, key FROM sessions WHERE id = ?");
+    let read_row = |row: &Row<'_>| Ok(Found { record: read_row(row)?, key: row.get(18)? });
+    let found = statement::first(connection, &sql, [id.as_str()], read_row)
+        .map_err(unreadable(connection, what(id)))?;
+    match found {
+        Some(found) if found.record.header.id != *id => {
+            Err(damaged(connection, what(id), "its name leads to another session"))
+        }
+        found => Ok(found),
+    }
+}
+
+fn get(connection: &Connection, tenant: &TenantId, id: &SessionId) -> Result<Option<Found>> {
+    Ok(find(connection, id)?.filter(|found| found.record.header.tenant == *tenant))
 }
 
 fn asleep(
@@ -152,10 +193,10 @@ fn asleep(
     id: &SessionId,
     limit: usize,
 ) -> Result<Option<Asleep>> {
-    let Some(record) = get(connection, tenant, id)? else { return Ok(None) };
-    let SessionHeader { agent_id, agent_version, .. } = &record.header;
+    let Some(found) = get(connection, tenant, id)? else { return Ok(None) };
+    let SessionHeader { agent_id, agent_version, .. } = &found.record.header;
     let agent = agents::get(connection, tenant, agent_id, Some(*agent_version))?;
-    let checkpoint = log::checkpoint(connection, id)?;
+    let checkpoint = log::checkpoint(connection, &found)?;
     let query = EventQuery {
         after: checkpoint.as_ref().map(|checkpoint| checkpoint.sequence),
         before: None,
@@ -163,8 +204,8 @@ fn asleep(
         order: Order::Ascending,
         limit,
     };
-    let events = log::events(connection, id, &query)?;
-    Ok(Some(Asleep { record, agent, checkpoint, events }))
+    let events = log_range::read(connection, &found, &query)?;
+    Ok(Some(Asleep { record: found.record, agent, checkpoint, events }))
 }
 
 /// Removes a session. Its events can no longer be found from here on, and [`sweep`] removes them.
@@ -187,10 +228,15 @@ pub(super) fn sweep(connection: &Connection) -> Result<bool> {
         let sql = "SELECT session FROM removed_sessions LIMIT 1";
         let removed: Option<i64> = statement::first(connection, sql, [], |row| row.get(0))?;
         let Some(key) = removed else { return Ok(false) };
+        // A damaged key must not take the log of a session that is still there.
+        let is_there = "SELECT 1 FROM sessions WHERE key = ?";
         let sql = "SELECT max(sequence) FROM
             (SELECT sequence FROM events WHERE session = ? ORDER BY sequence LIMIT ?)";
-        let through = statement::first(connection, sql, [key, SWEPT_AT_ONCE], |row| row.get(0))?;
-        match through.flatten() {
+        let through: Option<i64> = match statement::first(connection, is_there, [key], |_| Ok(()))? {
+            Some(()) => None,
+            None => statement::first(connection, sql, [key, SWEPT_AT_ONCE], |row| row.get(0))?.flatten(),
+        };
+        match through {
             Some(through) => {
                 message_index::forget(connection, key, through)?;
                 let sql = "DELETE FROM events WHERE session = ? AND sequence <= ?";
@@ -212,8 +258,10 @@ fn running(connection: &Connection) -> Result<Vec<(TenantId, SessionId)>> {
     statement::all(connection, sql, [], read_row).map_err(failed("list running sessions"))
 }
 
-/// Reads a row of [`COLUMNS`].
+/// Reads a row of [`COLUMNS`], and checks it.
 pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    checksum::check(row, 16, Checksum::default().columns(row, 0..7)?.finish())?;
+    checksum::check(row, 17, Checksum::default().columns(row, 0..1)?.columns(row, 7..16)?.finish())?;
     let header = SessionHeader {
         id: row.get::<_, Parsed<_>>(0)?.0,
         tenant: row.get::<_, Parsed<_>>(1)?.0,

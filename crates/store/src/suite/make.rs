@@ -36,7 +36,7 @@ pub(super) fn scope(tenant_name: &str, agent: &str, user_id: &str) -> UserScope 
 }
 
 /// Version 1 of an agent.
-pub(super) fn agent(tenant_name: &str, id: &str, created: i64) -> AgentVersion {
+pub fn agent(tenant_name: &str, id: &str, created: i64) -> AgentVersion {
     let definition = json!({
         "name": format!("The {id}"), "model": "demo/echo", "instructions": "Be \"kind\".\n\u{0}ü",
         "tools": [{ "type": "agent_toolset" }], "metadata": { "weight": 0.1, "deep": { "a": [1, null] } },

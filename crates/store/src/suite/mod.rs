@@ -24,7 +24,7 @@ pub mod session_pages;
 pub mod sessions;
 pub mod skills;
 
-pub use make::{append, at, session, tenant, user_message};
+pub use make::{agent, append, at, session, tenant, user_message};
 
 /// Makes a test of every check. `$open` is an async function that returns a new, empty store and whatever has
 /// to live as long as it.

@@ -4,6 +4,7 @@
 
 mod backup;
 mod closing;
+mod damage;
 mod durability;
 mod limits;
 mod refusal;

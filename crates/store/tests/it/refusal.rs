@@ -137,10 +137,7 @@ async fn a_database_of_a_newer_release() {
     let path = used(&directory).await;
     raw(&path).execute_batch("PRAGMA user_version = 999; CREATE TABLE things (id TEXT)").unwrap();
     let error = refused(&directory);
-    assert!(
-        matches!(&error, Error::Newer { found: 999, path: named, .. } if *named == path),
-        "{error:?}"
-    );
+    assert!(matches!(&error, Error::Newer { found: 999, path: named, .. } if *named == path), "{error:?}");
     assert!(error.to_string().contains("999"));
 }
 

@@ -38,9 +38,13 @@ async fn a_database_of_the_first_release_gets_its_messages_indexed() {
     let old = raw(&database(&directory));
     old.execute_batch(
         "DROP TABLE message_index; DROP TABLE unindexed_messages; DROP TABLE skill_files; DROP TABLE skills;
-        DROP TABLE memories; DROP TABLE scopes; PRAGMA user_version = 1",
+        DROP TABLE memories; DROP TABLE scopes; ALTER TABLE sessions DROP COLUMN view_checksum;
+        ALTER TABLE sessions DROP COLUMN header_checksum; PRAGMA user_version = 1",
     )
     .unwrap();
+    for table in ["agents", "agent_versions", "events", "checkpoints", "grants", "keys"] {
+        old.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN checksum")).unwrap();
+    }
     old.close().unwrap();
     let store = open(&database(&directory)).unwrap();
     assert_eq!(store.search_messages(&anna(), query("teapot")).await.unwrap().len(), 3);

@@ -1,0 +1,133 @@
+//! Reading a part of a log, and noticing when a part of it is missing.
+//!
+//! A log has no gaps and ends where its session says. So it is known beforehand which sequences a range holds, and
+//! whatever a damaged page hides or shows twice is found here.
+
+use petasos_core::event::Event;
+use petasos_core::ids::SessionId;
+use rusqlite::{Connection, Row, params};
+
+use super::checksum::{self, Checksum};
+use super::columns::{Json, Nanos, Unsigned, damaged, time, unreadable};
+use super::sessions::{Found, what};
+use crate::contract::{EventQuery, Order};
+use crate::error::Result;
+
+/// The sequences that a reading has yet to see, both ends included.
+struct Expected {
+    first: u64,
+    last: u64,
+    order: Order,
+}
+
+impl Expected {
+    fn of(query: &EventQuery, last_sequence: u64) -> Self {
+        let first = query.after.unwrap_or(0).saturating_add(1);
+        let last = query.before.map_or(last_sequence, |before| before.saturating_sub(1).min(last_sequence));
+        Expected { first, last, order: query.order }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first > self.last
+    }
+
+    /// Takes the next one that is due.
+    fn next(&mut self) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        let next = match self.order {
+            Order::Ascending => {
+                self.first += 1;
+                self.first - 1
+            }
+            Order::Descending => {
+                self.last -= 1;
+                self.last + 1
+            }
+        };
+        Some(next)
+    }
+}
+
+/// Reads the events that are asked for, or says what is wrong with the log.
+pub(super) fn read(connection: &Connection, found: &Found, query: &EventQuery) -> Result<Vec<Event>> {
+    let id = &found.record.header.id;
+    let expected = Expected::of(query, found.record.view.last_sequence);
+    if expected.is_empty() || query.limit == 0 {
+        return Ok(Vec::new());
+    }
+    match scan(connection, found.key, id, query, expected).map_err(unreadable(connection, log_of(id)))? {
+        Scan::Whole(events) => Ok(events),
+        Scan::Gap { expected } => {
+            Err(damaged(connection, log_of(id), format!("event {expected} is missing")))
+        }
+        Scan::Surplus => Err(damaged(connection, log_of(id), "it has events that were never appended")),
+    }
+}
+
+fn log_of(id: &SessionId) -> String {
+    format!("the log of {}", what(id))
+}
+
+enum Scan {
+    Whole(Vec<Event>),
+    Gap { expected: u64 },
+    Surplus,
+}
+
+/// Reads every event of the range, and keeps those of the types that are wanted.
+fn scan(
+    connection: &Connection,
+    key: i64,
+    id: &SessionId,
+    query: &EventQuery,
+    mut expected: Expected,
+) -> rusqlite::Result<Scan> {
+    let order = match query.order {
+        Order::Ascending => "ASC",
+        Order::Descending => "DESC",
+    };
+    let sql = format!(
+        "SELECT sequence, type, created_at, payload, processed_at, checksum FROM events
+        WHERE session = ? AND sequence BETWEEN ? AND ? ORDER BY sequence {order}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params![key, Unsigned(expected.first), Unsigned(expected.last)])?;
+    let named = Checksum::default().values(&[&id.as_str()])?;
+    let mut events = Vec::new();
+    while events.len() < query.limit {
+        let (due, row) = match (expected.next(), rows.next()?) {
+            (Some(due), Some(row)) => (due, row),
+            (Some(expected), None) => return Ok(Scan::Gap { expected }),
+            (None, Some(_)) => return Ok(Scan::Surplus),
+            (None, None) => break,
+        };
+        if row.get::<_, Unsigned>(0)?.0 != due {
+            return Ok(Scan::Gap { expected: due });
+        }
+        check(row, 0, named.clone())?;
+        let name = row.get_ref(1)?.as_str()?;
+        if query.types.is_empty() || query.types.iter().any(|wanted| wanted == name) {
+            events.push(event(row, id, due)?);
+        }
+    }
+    Ok(Scan::Whole(events))
+}
+
+/// Checks the columns `sequence`, `type`, `created_at`, `payload`, `processed_at` and `checksum` of a row, the first of
+/// which is at `first`, given the checksum of the id of its session.
+pub(super) fn check(row: &Row<'_>, first: usize, named: Checksum) -> rusqlite::Result<()> {
+    let fixed = named.columns(row, first..first + 4)?.finish();
+    checksum::check(row, first + 5, fixed + checksum::of_time(row.get(first + 4)?)?)
+}
+
+fn event(row: &Row<'_>, id: &SessionId, sequence: u64) -> rusqlite::Result<Event> {
+    Ok(Event {
+        session_id: id.clone(),
+        sequence,
+        created_at: row.get::<_, Nanos>(2)?.0,
+        processed_at: time(row.get(4)?),
+        payload: row.get::<_, Json<_>>(3)?.0,
+    })
+}
