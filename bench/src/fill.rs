@@ -117,7 +117,7 @@ fn round(after: u64) -> [Payload; ROUND as usize] {
 pub(crate) fn opening(sequence: u64) -> [Payload; 3] {
     let text = "Tell me something that takes about two hundred words, please, and no more than that.";
     [
-        Payload::UserMessage(UserMessage { content: vec![Block::text(text)] }),
+        Payload::UserMessage(UserMessage::new(vec![Block::text(text)])),
         Payload::StatusRunning {},
         Payload::ModelStarted(ModelStarted { call: 1, takes_up: vec![sequence] }),
     ]

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::agent_option::{self, AgentOption};
 use crate::ids::{AgentId, TenantId};
 
 /// What an agent is: everything that a version fixes.
@@ -29,6 +30,9 @@ pub struct AgentDefinition {
     /// Skills that belong to this version.
     #[serde(default)]
     pub skills: Vec<ConfiguredSkill>,
+    /// What each session can choose. `{{options.name}}` in the instructions becomes the value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<AgentOption>,
     /// The caller's own tags.
     #[serde(default)]
     pub metadata: Map<String, Value>,
@@ -227,6 +231,9 @@ impl AgentDefinition {
         }
         if let Some(problem) = metadata_problem(&self.metadata) {
             return fail("metadata".into(), problem);
+        }
+        if let Some((field, problem)) = agent_option::options_problem(&self.options) {
+            return fail(field, problem);
         }
         self.validate_names()
     }

@@ -7,8 +7,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::event::{Block, Event, Payload, StopReason, joined_text};
+use crate::event::{Block, Event, MessagePlace, Payload, StopReason, joined_text};
 use crate::model::{AssistantPart, Message, ToolOutcome};
+
+/// What is said of a call that nobody answered before the conversation went on.
+pub const NOT_EXECUTED: &str = "This call was not executed.";
+/// What is said of a call that nobody answered before its turn was stopped.
+pub const STOPPED: &str = "This call was not executed: the turn was stopped.";
+/// What is said of a secret, in place of the secret.
+pub const SECRET_SUPPLIED: &str =
+    "The user supplied it. It is set in the environment of this session's commands.";
 
 /// The conversation so far.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,19 +27,21 @@ pub struct Context {
     fresh: bool,
     /// The calls of the last assistant message, until all have results.
     open: Vec<OpenCall>,
-    /// Steering that no model call has seen yet.
-    steers: BTreeMap<u64, String>,
+    /// What was said during a turn and no model call has seen yet.
+    steers: BTreeMap<u64, Vec<Block>>,
     /// The event that opened the newest turn.
     opened_by: u64,
     /// What the system prompt holds besides the instructions.
     prompt: Option<String>,
+    /// System messages that came with the session.
+    system: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct OpenCall {
     id: String,
     name: String,
-    result: Option<(String, bool)>,
+    result: Option<(Vec<Block>, bool)>,
 }
 
 impl Context {
@@ -40,13 +50,11 @@ impl Context {
         self.messages.iter().map(|(_, message)| message.clone()).collect()
     }
 
-    /// The system prompt of an agent with these instructions: the same in every call of the session.
+    /// The system prompt of an agent with these instructions.
     pub fn system(&self, instructions: &str) -> String {
-        match &self.prompt {
-            None => instructions.to_owned(),
-            Some(prompt) if instructions.is_empty() => prompt.clone(),
-            Some(prompt) => format!("{instructions}\n\n{prompt}"),
-        }
+        let parts =
+            std::iter::once(instructions).chain(self.system.iter().chain(&self.prompt).map(String::as_str));
+        parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 
     /// The place among the messages of the one that opened the newest turn.
@@ -58,24 +66,28 @@ impl Context {
     pub fn apply(&mut self, event: &Event) {
         let at = event.sequence;
         match &event.payload {
+            Payload::UserMessage(message) if message.place == MessagePlace::JoinsTurn => {
+                self.steers.insert(at, message.content.clone());
+            }
             Payload::UserMessage(message) => {
-                self.close_calls(at, "This call was not carried out.");
+                self.close_calls(at, NOT_EXECUTED);
                 self.messages.push((at, Message::User(message.content.clone())));
                 self.opened_by = at;
             }
             Payload::UserSteer(steer) => {
-                self.steers.insert(at, steer.message.clone());
+                let text = format!("[Guidance from the user while you work]\n{}", steer.message);
+                self.steers.insert(at, vec![Block::text(text)]);
             }
             Payload::ModelStarted(started) => {
-                self.close_calls(at, "This call was not carried out.");
+                self.begin_message(at);
                 for sequence in &started.takes_up {
-                    if let Some(text) = self.steers.remove(sequence) {
-                        let text = format!("[Guidance from the user while you work]\n{text}");
-                        self.messages.push((at, Message::User(vec![Block::text(text)])));
+                    if let Some(content) = self.steers.remove(sequence) {
+                        self.messages.push((at, Message::User(content)));
                     }
                 }
-                self.fresh = true;
             }
+            Payload::MessageSeeded {} => self.begin_message(at),
+            Payload::SystemMessage(message) => self.system.push(message.text.clone()),
             Payload::AgentThinking(thinking) => {
                 let (text, opaque) = (thinking.text.clone(), thinking.opaque.clone());
                 self.say(at, AssistantPart::Thinking { text, opaque });
@@ -92,7 +104,7 @@ impl Context {
                 self.call(at, request.request_id.as_str(), "request_secret", request.input());
             }
             Payload::StatusIdle(idle) if !matches!(idle.stop_reason, StopReason::RequiresAction { .. }) => {
-                self.close_calls(at, "This call was not carried out: the turn was stopped.");
+                self.close_calls(at, STOPPED);
             }
             Payload::Compacted(compacted) => {
                 self.messages.retain(|(sequence, _)| *sequence > compacted.through);
@@ -107,24 +119,25 @@ impl Context {
     fn apply_result(&mut self, payload: &Payload) {
         match payload {
             Payload::ToolResult(result) | Payload::McpToolResult(result) => {
-                self.result(result.tool_use_id.as_str(), joined_text(&result.content), result.is_error);
+                self.result(result.tool_use_id.as_str(), result.content.clone(), result.is_error);
             }
             Payload::UserCustomToolResult(result) => {
-                self.result(result.tool_use_id.as_str(), joined_text(&result.content), result.is_error);
+                self.result(result.tool_use_id.as_str(), result.content.clone(), result.is_error);
             }
             Payload::UserClarifyResult(result) => {
-                let answer = match result.answer.as_str() {
-                    "" => "The user skipped the question. Use your best judgement.",
-                    answer => answer,
-                };
-                self.result(result.request_id.as_str(), answer.to_owned(), false);
+                self.result(result.request_id.as_str(), vec![Block::text(result.told())], false);
             }
             Payload::UserSecretResult(answered) => {
-                let text = "The user supplied it. It is set in the environment of this session's commands.";
-                self.result(answered.request_id.as_str(), text.to_owned(), false);
+                self.result(answered.request_id.as_str(), vec![Block::text(SECRET_SUPPLIED)], false);
             }
             _ => {}
         }
+    }
+
+    /// What the agent says next belongs to a new message.
+    fn begin_message(&mut self, at: u64) {
+        self.close_calls(at, NOT_EXECUTED);
+        self.fresh = true;
     }
 
     fn say(&mut self, at: u64, part: AssistantPart) {
@@ -143,9 +156,9 @@ impl Context {
         self.open.push(OpenCall { id: id.to_owned(), name: name.to_owned(), result: None });
     }
 
-    fn result(&mut self, id: &str, text: String, is_error: bool) {
+    fn result(&mut self, id: &str, content: Vec<Block>, is_error: bool) {
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id && call.result.is_none()) {
-            call.result = Some((text, is_error));
+            call.result = Some((content, is_error));
         }
     }
 
@@ -155,9 +168,18 @@ impl Context {
             return;
         }
         let outcomes = std::mem::take(&mut self.open).into_iter().map(|call| {
-            let (text, is_error) = call.result.unwrap_or_else(|| (otherwise.to_owned(), true));
-            ToolOutcome { id: call.id, name: call.name, text, is_error }
+            let (content, is_error) = call.result.unwrap_or_else(|| (vec![Block::text(otherwise)], true));
+            let (text, images) = (joined_text(&content), image_urls(content));
+            ToolOutcome { id: call.id, name: call.name, text, images, is_error }
         });
         self.messages.push((at, Message::ToolResults(outcomes.collect())));
     }
+}
+
+fn image_urls(content: Vec<Block>) -> Vec<String> {
+    let url = |block| match block {
+        Block::Image { url } => Some(url),
+        Block::Text { .. } => None,
+    };
+    content.into_iter().filter_map(url).collect()
 }

@@ -7,6 +7,7 @@
 //! not know about any wire protocol, database or model vendor.
 
 pub mod agent;
+pub mod agent_option;
 pub mod context;
 pub mod event;
 pub mod export;
@@ -16,6 +17,7 @@ pub mod limits;
 pub mod memory;
 pub mod model;
 pub mod session;
+pub mod settings;
 pub mod state;
 pub mod step;
 pub mod title;

@@ -94,6 +94,8 @@ pub struct ToolOutcome {
     pub name: String,
     /// The result's text.
     pub text: String,
+    /// Pictures that belong to it: `https://` links and `data:` URIs.
+    pub images: Vec<String>,
     /// Whether it failed.
     pub is_error: bool,
 }

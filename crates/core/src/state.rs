@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{
-    CutShort, Event, Failure, Payload, Scope, StopReason, TitleSource, ToolEffect, ToolUse, Verdict,
-    joined_text,
+    CutShort, Event, Failure, MessagePlace, Payload, Scope, StopReason, TitleSource, ToolEffect, ToolUse,
+    Verdict, joined_text,
 };
 use crate::ids::{EventId, SessionId};
 use crate::session::{SessionView, Status};
+use crate::settings::SessionSettings;
 use crate::title;
 
 /// The fold of one session's log.
@@ -26,7 +27,7 @@ pub struct State {
     pub view: SessionView,
     /// The turn under way, paused or not.
     pub turn: Option<Turn>,
-    /// Steering that no model call has seen yet.
+    /// What was said during a turn and no model call has seen yet.
     pub steers: Vec<u64>,
     /// Tools that were allowed for the rest of this session.
     pub allowed_tools: BTreeSet<String>,
@@ -34,6 +35,9 @@ pub struct State {
     pub title_source: Option<TitleSource>,
     /// What we would call the session, from its first message.
     pub suggested_title: Option<String>,
+    /// What the session sets for itself; none if it goes by its agent alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<SessionSettings>,
 }
 
 /// A turn under way.
@@ -251,6 +255,7 @@ impl State {
             allowed_tools: BTreeSet::new(),
             title_source,
             suggested_title: None,
+            settings: None,
         }
     }
 
@@ -273,6 +278,11 @@ impl State {
             Payload::UserMessage(message) => {
                 if self.title_source.is_none() && self.suggested_title.is_none() {
                     self.suggested_title = title::from_first_message(&joined_text(&message.content));
+                }
+                match message.place {
+                    MessagePlace::OpensTurn => {}
+                    MessagePlace::JoinsTurn => return self.steers.push(event.sequence),
+                    MessagePlace::Seeded => return,
                 }
                 self.turn = Some(Turn {
                     opened_by: event.sequence,
@@ -298,6 +308,7 @@ impl State {
                 self.title_source = Some(titled.source);
             }
             Payload::MetadataChanged { metadata } => self.view.metadata.clone_from(metadata),
+            Payload::SettingsChanged(settings) => self.settings = Some(settings.clone()),
             Payload::Archived {} => self.view.archived_at = Some(event.created_at),
             Payload::ModelStarted(started) => {
                 self.steers.retain(|sequence| !started.takes_up.contains(sequence));

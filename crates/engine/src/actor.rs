@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
-use petasos_core::step::{Input, UserEvent};
+use petasos_core::step::Input;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -15,13 +15,14 @@ use crate::engine::Shared;
 use crate::error::{Error, Result};
 use crate::feed::lock;
 use crate::rest::rest_and_wake;
+use crate::sessions::Submission;
 
 /// What surfaces ask of a session.
 pub(crate) enum Command {
     /// Nothing; the session is awake by now.
     Wake,
     /// Events from a person or application.
-    Send { events: Vec<UserEvent>, reply: Reply<Vec<Event>> },
+    Send { submission: Submission, reply: Reply<Vec<Event>> },
     /// A new title or metadata.
     Change { title: Option<Option<String>>, metadata: Option<Map<String, Value>>, reply: Reply<()> },
     /// The session is put away.
@@ -72,6 +73,7 @@ pub(crate) async fn run(
         End::Gone => {
             close(&shared, (tenant, session_id.clone()), &mut mailbox, || not_found(&session_id));
             shared.resting.forget(&session_id);
+            shared.secrets.forget(&session_id);
             shared.feeds.get(&session_id).close();
         }
         End::Failed(cause) => {

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
 use crate::hooks::{Observation, TurnInfo};
 use crate::observed::{Observed, observed};
+use crate::sessions::Submission;
 use crate::{load, observers};
 
 /// How long an actor waits before it tries to write again.
@@ -138,17 +139,9 @@ impl Actor {
     async fn command(&mut self, command: Command) -> Result<()> {
         match command {
             Command::Wake | Command::Delete { .. } => Ok(()),
-            Command::Send { events, reply } => {
-                let sent = events.len();
-                let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
-                let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
-                let result = self.feed_input(Input::User { events, said_so_far, prompt: None }).await;
-                self.feed.release();
-                let accepted = result.map(|events| {
-                    let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
-                    from_user.take(sent).collect()
-                });
-                answer(reply, accepted)
+            Command::Send { submission, reply } => {
+                let result = self.submit(submission).await;
+                answer(reply, result)
             }
             Command::Change { title, metadata, reply } => {
                 let result = self.change(title, metadata).await;
@@ -159,6 +152,25 @@ impl Actor {
                 answer(reply, result)
             }
         }
+    }
+
+    /// Takes what was sent, all or nothing, and returns the user events among it.
+    async fn submit(&mut self, submission: Submission) -> Result<Vec<Event>> {
+        let Submission { events, secrets, expected_sequence } = submission;
+        let actual = self.state.view.last_sequence;
+        if expected_sequence.is_some_and(|expected| expected != actual) {
+            return Err(Error::MovedOn { id: self.header.id.to_string() });
+        }
+        let sent = events.len();
+        let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
+        let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
+        let result = self.feed_input(Input::User { events, said_so_far, prompt: None }).await;
+        self.feed.release();
+        let events = result?;
+        // What needs them starts after this.
+        self.shared.secrets.keep(&self.header.id, secrets);
+        let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
+        Ok(from_user.take(sent).collect())
     }
 
     async fn change(

@@ -3,13 +3,16 @@
 //! A tool starts after its start is in the log. A model call may start while the events that call for it are still on
 //! their way to the disk, because asking a model twice does no harm; but nobody hears of it before they are there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use petasos_core::State;
+use petasos_core::agent_option;
 use petasos_core::context::Context;
 use petasos_core::event::{Event, Payload};
 use petasos_core::step::{self, Effect, Input};
+use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
@@ -123,6 +126,7 @@ impl Actor {
                 shared: Arc::clone(&self.shared),
                 header: Arc::clone(&self.header),
                 turn: self.this_turn(),
+                secrets: self.secrets(),
                 call: call.clone(),
                 effect: number,
                 reports: self.reports.clone(),
@@ -145,12 +149,26 @@ impl Actor {
         Ok(())
     }
 
+    /// What tools find in their environment: secrets that were given to this session, and defaults for the others.
+    fn secrets(&self) -> BTreeMap<String, SecretString> {
+        let options = self.agent.options.iter().filter(|option| option.is_secret());
+        let defaults =
+            options.map(|option| (option.name.clone(), SecretString::from(option.default.as_str())));
+        let mut secrets: BTreeMap<_, _> = defaults.collect();
+        secrets.extend(self.shared.secrets.of(&self.header.id));
+        secrets.retain(|_, value| !value.expose_secret().is_empty());
+        secrets
+    }
+
     /// Starts a model call, which says nothing before it may.
     fn call_model(&self, number: u64, effect: Effect, state: &State, context: &Context) -> Early {
         let call = match effect {
             Effect::CallModel { call, .. } => call,
             Effect::RunTool(_) | Effect::Deadline(_) => 0,
         };
+        let settings = state.settings.clone().unwrap_or_default();
+        let (instructions, options) = (&self.agent.instructions, &self.agent.options);
+        let instructions = agent_option::fill_in(instructions, options, &settings.options);
         let (may_speak, begun) = oneshot::channel();
         let task = self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
             shared: Arc::clone(&self.shared),
@@ -159,7 +177,8 @@ impl Actor {
             turn: self.turn_of(state),
             feed: Arc::clone(&self.feed),
             begun,
-            system: context.system(&self.agent.instructions),
+            settings,
+            system: context.system(&instructions),
             messages: context.messages(),
             turn_message: context.turn_message(),
             call,

@@ -23,6 +23,7 @@ use crate::injected::Injected;
 use crate::metrics::Metrics;
 use crate::observers::Observers;
 use crate::rest::Resting;
+use crate::secrets::Secrets;
 
 /// How many requests may wait for one session.
 const MAX_WAITING: usize = 256;
@@ -71,6 +72,7 @@ pub(crate) struct Shared {
     pub(crate) observers: Observers,
     pub(crate) resting: Resting,
     pub(crate) injected: Injected,
+    pub(crate) secrets: Secrets,
     /// No new turns and no new requests.
     pub(crate) closing: CancellationToken,
     /// Everything stops where it is.
@@ -95,6 +97,7 @@ impl Engine {
             observers: Observers::default(),
             resting: Resting::default(),
             injected: Injected::default(),
+            secrets: Secrets::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
         };

@@ -61,6 +61,12 @@ pub enum Error {
         /// The session.
         id: String,
     },
+    /// Something was added to the session since the caller looked.
+    #[error("session {id} has moved on in the meantime; read it again and repeat the request")]
+    MovedOn {
+        /// The session.
+        id: String,
+    },
     /// The server is going down.
     #[error("the server is shutting down; try again in a moment")]
     ShuttingDown,

@@ -28,6 +28,8 @@ mod observers;
 mod plan;
 mod reader;
 mod rest;
+mod secrets;
+mod server_tools;
 mod sessions;
 mod tool_run;
 
@@ -40,4 +42,5 @@ pub use import::{ImportAs, Imported};
 pub use keys::{Caller, NewKey, hash_key, new_key};
 pub use metrics::Metrics;
 pub use reader::{Item, Live, LiveKind, Reader, Start};
-pub use sessions::{NewSession, SessionChange, SessionDetail};
+pub use server_tools::ServerTool;
+pub use sessions::{NewSession, SessionChange, SessionDetail, Submission};

@@ -9,6 +9,7 @@ use petasos_core::agent::AgentDefinition;
 use petasos_core::event::{Block, Failure};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
 use petasos_core::session::SessionHeader;
+use petasos_core::settings::SessionSettings;
 use petasos_core::step::{Input, PlannedAnswer};
 use petasos_models::Delta;
 use tokio::sync::{mpsc, oneshot};
@@ -18,8 +19,9 @@ use crate::actor::Report;
 use crate::engine::Shared;
 use crate::feed::Feed;
 use crate::hooks::{Observation, TurnInfo};
+use crate::observers;
+use crate::plan::{self, Planner};
 use crate::reader::LiveKind;
-use crate::{observers, plan};
 
 /// Pieces of an answer that are taken at once.
 const MAX_READY: usize = 256;
@@ -40,6 +42,8 @@ pub(crate) struct ModelCall {
     /// The number under which the feed knows it, once the events that call for it are in the log. Until then it asks
     /// and listens, but says nothing.
     pub(crate) begun: oneshot::Receiver<u64>,
+    /// What the session sets for itself.
+    pub(crate) settings: SessionSettings,
     /// The system prompt.
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
@@ -94,7 +98,17 @@ impl ModelCall {
                 }
             }
         }
-        Ok(plan::plan(&self.shared, &self.header, &self.agent, &self.turn, answer).await)
+        Ok(plan::plan(&self.planner(), answer).await)
+    }
+
+    fn planner(&self) -> Planner<'_> {
+        Planner {
+            shared: &self.shared,
+            header: &self.header,
+            agent: &self.agent,
+            settings: &self.settings,
+            turn: &self.turn,
+        }
     }
 
     async fn ask(&mut self) -> Result<Answer, Failure> {
@@ -103,7 +117,7 @@ impl ModelCall {
             model: name,
             system: std::mem::take(&mut self.system),
             messages: self.messages_with_injected(),
-            tools: plan::offered(&self.header, &self.agent, &self.shared.tools),
+            tools: self.planner().offered(),
             max_output_tokens: None,
         };
         let (messages, tools) = (request.messages.len(), request.tools.len());

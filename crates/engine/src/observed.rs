@@ -20,7 +20,7 @@ pub(crate) fn observed(before: &State, events: &[Event]) -> Vec<Observed> {
     let mut turn_id = before.turn_id().map(|id| id.to_string()).unwrap_or_default();
     let mut all = Vec::new();
     for event in events {
-        if matches!(event.payload, Payload::UserMessage(_)) {
+        if event.payload.opens_turn() {
             turn_id = event.id().to_string();
         }
         let observations = of_event(before, event, events);

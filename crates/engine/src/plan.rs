@@ -5,6 +5,7 @@ use petasos_core::event::ToolEffect;
 use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::session::SessionHeader;
+use petasos_core::settings::{ServerTool as Setting, SessionSettings};
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
 use petasos_tools::{Audience, Tool, Toolbox, all_names, canonical_name, clarify};
 use serde_json::{Map, Value};
@@ -17,40 +18,33 @@ use crate::observers;
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
 
-/// The tools that the model is told about. The order never changes within a session.
-pub(crate) fn offered(header: &SessionHeader, agent: &AgentDefinition, tools: &Toolbox) -> Vec<ToolSpec> {
-    let mut specs: Vec<ToolSpec> = agent
-        .custom_tools()
-        .map(|(name, description, input_schema)| ToolSpec {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            input_schema: input_schema.clone(),
-        })
-        .collect();
-    if agent.has_builtin_tools() {
-        let audience = audience(header, agent);
-        let of_use = tools.iter().filter(|tool| tool.is_of_use(audience));
-        let builtin = std::iter::once(clarify::spec()).chain(of_use.map(|tool| tool.spec()));
-        let builtin: Vec<ToolSpec> =
-            builtin.filter(|spec| !specs.iter().any(|own| own.name == spec.name)).collect();
-        specs.extend(builtin);
-    }
-    specs
+/// The tools of an agent that we carry out and that are of use there.
+pub(crate) fn server_specs<'a>(
+    agent: &AgentDefinition,
+    tools: &'a Toolbox,
+    audience: Audience,
+) -> impl Iterator<Item = ToolSpec> + 'a {
+    let of_use = tools.iter().filter(move |tool| tool.is_of_use(audience)).map(|tool| tool.spec());
+    let all = std::iter::once_with(clarify::spec).chain(of_use);
+    agent.has_builtin_tools().then_some(all).into_iter().flatten()
 }
 
-fn audience(header: &SessionHeader, agent: &AgentDefinition) -> Audience {
-    Audience { has_user: header.user_id.is_some(), has_skills: !agent.skills.is_empty() }
+/// Whether the agent's policies want a person asked before a tool runs.
+pub(crate) fn asks_by_policy(agent: &AgentDefinition, name: &str, tool: &dyn Tool) -> bool {
+    match agent.builtin_policy(&all_names(name)) {
+        Some(PermissionPolicy::AlwaysAllow) => false,
+        Some(PermissionPolicy::AlwaysAsk) => true,
+        None => tool.asks_by_default(),
+    }
+}
+
+/// For whom tools are chosen.
+pub(crate) fn audience(user_id: Option<&str>, agent: &AgentDefinition) -> Audience {
+    Audience { has_user: user_id.is_some(), has_skills: !agent.skills.is_empty() }
 }
 
 /// Plans every call of an answer.
-pub(crate) async fn plan(
-    shared: &Shared,
-    header: &SessionHeader,
-    agent: &AgentDefinition,
-    turn: &TurnInfo,
-    answer: Answer,
-) -> PlannedAnswer {
-    let planner = Planner { shared, header, agent, turn };
+pub(crate) async fn plan(planner: &Planner<'_>, answer: Answer) -> PlannedAnswer {
     let mut parts = Vec::with_capacity(answer.parts.len());
     let mut calls = 0;
     for part in answer.parts {
@@ -66,16 +60,49 @@ pub(crate) async fn plan(
     PlannedAnswer { parts, usage: answer.usage, stop: answer.stop }
 }
 
-struct Planner<'a> {
-    shared: &'a Shared,
-    header: &'a SessionHeader,
-    agent: &'a AgentDefinition,
-    turn: &'a TurnInfo,
+/// What plans depend on.
+pub(crate) struct Planner<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) header: &'a SessionHeader,
+    pub(crate) agent: &'a AgentDefinition,
+    pub(crate) settings: &'a SessionSettings,
+    pub(crate) turn: &'a TurnInfo,
 }
 
 impl Planner<'_> {
+    /// The tools that the model is told about. The order changes only with the settings.
+    pub(crate) fn offered(&self) -> Vec<ToolSpec> {
+        let mut specs: Vec<ToolSpec> = self.custom_tools().collect();
+        let audience = audience(self.header.user_id.as_deref(), self.agent);
+        let server = server_specs(self.agent, &self.shared.tools, audience);
+        let server: Vec<ToolSpec> = server
+            .filter(|spec| self.settings.server_tool(&spec.name) != Setting::Off)
+            .filter(|spec| !specs.iter().any(|own| own.name == spec.name))
+            .collect();
+        specs.extend(server);
+        specs
+    }
+
+    /// The tools that the application runs: those of the session, and those of the agent unless the session has a list
+    /// of its own.
+    fn custom_tools(&self) -> impl Iterator<Item = ToolSpec> {
+        let of_agent = self.agent.custom_tools().map(|(name, description, input_schema)| ToolSpec {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            input_schema: input_schema.clone(),
+        });
+        let of_session = self.settings.client_tools.iter().map(|tool| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            input_schema: tool.input_schema.clone(),
+        });
+        let of_agent = self.settings.server_tools.is_none().then_some(of_agent);
+        of_agent.into_iter().flatten().chain(of_session)
+    }
+
     async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
-        let name = canonical_name(name);
+        let is_custom = self.custom_tools().any(|tool| tool.name == name);
+        let name = if is_custom { name } else { canonical_name(name) };
         let most = self.shared.limits.step_tool_calls;
         if number > most {
             let why = format!("At most {most} calls are carried out at once; make this one again later.");
@@ -98,15 +125,15 @@ impl Planner<'_> {
             observers::tell_and_wait(self.shared, self.turn, observation).await;
             return refused_as(id, name, input, why);
         }
-        if self.agent.custom_tools().any(|(custom, _, _)| custom == name) {
+        if is_custom {
             let id = ToolUseId::for_custom(Uuid::now_v7());
             return PlannedCall::Custom { id, tool: name.to_owned(), input };
         }
-        if self.agent.has_builtin_tools() {
+        if self.agent.has_builtin_tools() && self.settings.server_tool(name) != Setting::Off {
             if name == clarify::NAME {
                 return ask_user(name, input);
             }
-            let audience = audience(self.header, self.agent);
+            let audience = audience(self.header.user_id.as_deref(), self.agent);
             if let Some(tool) = self.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
                 let effect = tool.effect();
                 return PlannedCall::Tool {
@@ -121,7 +148,7 @@ impl Planner<'_> {
                 };
             }
         }
-        let offered = offered(self.header, self.agent, &self.shared.tools);
+        let offered = self.offered();
         let names: Vec<&str> = offered.iter().map(|spec| spec.name.as_str()).collect();
         let have = if names.is_empty() {
             "There are none.".to_owned()
@@ -132,10 +159,10 @@ impl Planner<'_> {
     }
 
     async fn permission(&self, name: &str, tool: &dyn Tool) -> Permission {
-        let asks = match self.agent.builtin_policy(&all_names(name)) {
-            Some(PermissionPolicy::AlwaysAllow) => false,
-            Some(PermissionPolicy::AlwaysAsk) => true,
-            None => tool.asks_by_default(),
+        let asks = match self.settings.server_tool(name) {
+            Setting::Trusted => false,
+            Setting::Untrusted => true,
+            Setting::ByPolicy | Setting::Off => asks_by_policy(self.agent, name, tool),
         };
         if asks && !self.is_granted(name).await { Permission::Ask } else { Permission::Run }
     }

@@ -1,14 +1,18 @@
 //! Sessions as surfaces use them: created, listed, talked to, followed, put away.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use petasos_core::State;
-use petasos_core::agent::metadata_problem;
-use petasos_core::event::Event;
+use petasos_core::agent::{AgentVersion, metadata_problem};
+use petasos_core::context::Context;
+use petasos_core::event::{Event, Payload};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
+use petasos_core::settings::SessionSettings;
 use petasos_core::step::UserEvent;
-use petasos_store::{EventQuery, Page, PageRequest, SessionFilter};
+use petasos_store::{Append, EventQuery, Page, PageRequest, SessionFilter};
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -23,7 +27,7 @@ use crate::reader::{Reader, Start};
 const PACE: Duration = Duration::from_millis(10);
 
 /// What a session is created with.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct NewSession {
     /// The agent's version; the newest if none is named.
     pub agent_version: Option<u32>,
@@ -35,6 +39,23 @@ pub struct NewSession {
     pub metadata: Map<String, Value>,
     /// The surface or channel.
     pub platform: String,
+    /// What the session sets for itself.
+    pub settings: Option<SessionSettings>,
+    /// A conversation that it begins with, as the entries of its log.
+    pub seed: Vec<Payload>,
+    /// Values of secret options, by name. They are kept in memory only.
+    pub secrets: BTreeMap<String, SecretString>,
+}
+
+/// What is sent to a session together: all of it is taken, or nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Submission {
+    /// Events from a person or application, in order.
+    pub events: Vec<UserEvent>,
+    /// Values of secret options, by name. They are kept in memory only.
+    pub secrets: BTreeMap<String, SecretString>,
+    /// The last event that the caller knows of. If there are more by now, nothing is taken.
+    pub expected_sequence: Option<u64>,
 }
 
 /// What can be changed about a session.
@@ -51,6 +72,8 @@ pub struct SessionChange {
 pub struct SessionDetail {
     /// What never changes.
     pub header: SessionHeader,
+    /// The version of the agent that it stays with.
+    pub agent: AgentVersion,
     /// The fold of its log.
     pub state: State,
 }
@@ -85,7 +108,14 @@ impl Engine {
             created_at,
         };
         let record = SessionRecord { header, view: SessionView::new(created_at, new.title, new.metadata) };
-        self.shared.store.create_session(record.clone()).await?;
+        let settings = new.settings.map(Payload::SettingsChanged);
+        let log = first_events(&record, settings.into_iter().chain(new.seed));
+        if log.events.is_empty() {
+            self.shared.store.create_session(record.clone()).await?;
+        } else {
+            self.shared.store.import_session(record.clone(), log).await?;
+        }
+        self.shared.secrets.keep(&record.header.id, new.secrets);
         Ok(record)
     }
 
@@ -99,7 +129,10 @@ impl Engine {
     pub async fn session_detail(&self, tenant: &TenantId, id: &SessionId) -> Result<SessionDetail> {
         let loaded = load::session(self.shared.store.as_ref(), tenant, id).await?;
         let loaded = loaded.ok_or_else(|| not_found(id))?;
-        Ok(SessionDetail { header: loaded.header, state: loaded.state })
+        let Some(agent) = loaded.agent else {
+            return Err(Error::NotFound { kind: "agent", id: loaded.header.agent_id.to_string() });
+        };
+        Ok(SessionDetail { header: loaded.header, agent, state: loaded.state })
     }
 
     /// A tenant's sessions, newest first.
@@ -119,7 +152,24 @@ impl Engine {
         id: &SessionId,
         events: Vec<UserEvent>,
     ) -> Result<Vec<Event>> {
-        self.command(tenant, id, |reply| Command::Send { events, reply }).await
+        self.submit(tenant, id, Submission { events, ..Submission::default() }).await
+    }
+
+    /// Takes what a person or application sends, all or nothing. It is durable when this returns. The answer holds the
+    /// user events of the log that it became.
+    pub async fn submit(
+        &self,
+        tenant: &TenantId,
+        id: &SessionId,
+        submission: Submission,
+    ) -> Result<Vec<Event>> {
+        self.command(tenant, id, |reply| Command::Send { submission, reply }).await
+    }
+
+    /// What the model would read of a session now.
+    pub async fn context(&self, tenant: &TenantId, id: &SessionId) -> Result<Context> {
+        let record = self.session(tenant, id).await?;
+        Ok(load::context(self.shared.store.as_ref(), id, record.view.last_sequence).await?)
     }
 
     /// A part of a session's log.
@@ -172,6 +222,30 @@ impl Engine {
             found => drop(found?.ok_or_else(|| not_found(id))?),
         }
         self.command(tenant, id, |reply| Command::Delete { reply }).await
+    }
+}
+
+/// The log that a session begins with.
+fn first_events(record: &SessionRecord, payloads: impl Iterator<Item = Payload>) -> Append {
+    let at = record.header.created_at;
+    let mut state = State::new(record.header.id.clone(), record.view.clone());
+    let events: Vec<Event> = (1..)
+        .zip(payloads)
+        .map(|(sequence, payload)| Event {
+            session_id: record.header.id.clone(),
+            sequence,
+            created_at: at,
+            processed_at: Some(at),
+            payload,
+        })
+        .collect();
+    events.iter().for_each(|event| state.apply(event));
+    Append {
+        session_id: record.header.id.clone(),
+        expected_sequence: 0,
+        events,
+        checkpoint: serde_json::to_vec(&state).ok(),
+        view: state.view,
     }
 }
 

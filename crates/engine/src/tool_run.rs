@@ -11,6 +11,7 @@ use petasos_core::session::SessionHeader;
 use petasos_core::state::Call;
 use petasos_core::step::Input;
 use petasos_tools::{Invocation, ToolOutput};
+use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
@@ -24,6 +25,8 @@ pub(crate) struct ToolRun {
     pub(crate) shared: Arc<Shared>,
     pub(crate) header: Arc<SessionHeader>,
     pub(crate) turn: TurnInfo,
+    /// What it finds in its environment.
+    pub(crate) secrets: BTreeMap<String, SecretString>,
     pub(crate) call: Call,
     pub(crate) effect: u64,
     pub(crate) reports: mpsc::UnboundedSender<Report>,
@@ -81,7 +84,7 @@ impl ToolRun {
             session_id: self.header.id.clone(),
             agent_id: self.header.agent_id.clone(),
             user_id: self.header.user_id.clone(),
-            secrets: BTreeMap::new(),
+            secrets: self.secrets.clone(),
             sudo_password: None,
         };
         let limit = self.shared.tool_time;

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use crate::generate::{Emitter, generate};
 use crate::provider::Provider;
 use crate::wire::{Problem, Reader, Step};
-use crate::{Delta, Error, Model, Settings, retry};
+use crate::{Delta, Error, Model, Settings, images, retry};
 
 /// A model behind HTTP, whichever format its provider speaks.
 pub(crate) struct HttpModel {
@@ -18,7 +18,10 @@ pub(crate) struct HttpModel {
 }
 
 impl Model for HttpModel {
-    fn stream(&self, request: Request) -> BoxStream<'static, Result<Delta, Error>> {
+    fn stream(&self, mut request: Request) -> BoxStream<'static, Result<Delta, Error>> {
+        if !self.provider.config.images {
+            images::leave_out(&mut request);
+        }
         let call = Call::new(self, &request);
         generate(|emitter| retry::run(call, emitter))
     }

@@ -9,6 +9,7 @@ mod call;
 mod demo;
 mod error;
 mod generate;
+mod images;
 mod provider;
 mod registry;
 mod retry;

@@ -37,6 +37,12 @@ impl Models {
         names
     }
 
+    /// Whether a model takes pictures. Of one that cannot be found nothing is expected.
+    pub fn takes_images(&self, name: &str) -> bool {
+        let provider = name.split_once('/').and_then(|(provider, _)| self.providers.get(provider));
+        provider.is_some_and(|config| config.images)
+    }
+
     /// Finds a model and its name at the provider, which is everything after the first slash.
     pub fn resolve(&self, name: &str) -> Result<(Arc<dyn Model>, String), Error> {
         let Some((provider, model)) = name.split_once('/').filter(|(p, m)| !p.is_empty() && !m.is_empty())

@@ -42,6 +42,8 @@ pub struct ProviderConfig {
     /// Sent with every request; they replace our own headers of the same name. They may hold keys and are
     /// never shown.
     pub headers: BTreeMap<String, String>,
+    /// Whether its models take pictures.
+    pub images: bool,
 }
 
 impl fmt::Debug for ProviderConfig {
@@ -51,6 +53,7 @@ impl fmt::Debug for ProviderConfig {
             .field("base_url", &self.base_url)
             .field("api_key", &self.api_key)
             .field("headers", &self.headers.keys())
+            .field("images", &self.images)
             .finish()
     }
 }
@@ -63,6 +66,7 @@ impl ProviderConfig {
             base_url: kind.default_base_url().to_owned(),
             api_key,
             headers: BTreeMap::new(),
+            images: true,
         }
     }
 }

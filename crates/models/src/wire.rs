@@ -109,6 +109,11 @@ fn outcome_text(outcome: &ToolOutcome) -> String {
     }
 }
 
+/// The type and the data of a `data:` URI.
+fn data_uri(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
+}
+
 /// OpenAI's header, in both of its formats.
 fn bearer(api_key: Option<&SecretString>) -> Vec<(String, String)> {
     let header = |key: &SecretString| ("authorization".to_owned(), format!("Bearer {}", key.expose_secret()));
@@ -141,7 +146,13 @@ mod testing {
     }
 
     pub(super) fn outcome(id: &str, text: &str, is_error: bool) -> ToolOutcome {
-        ToolOutcome { id: id.to_owned(), name: "look".to_owned(), text: text.to_owned(), is_error }
+        ToolOutcome {
+            id: id.to_owned(),
+            name: "look".to_owned(),
+            text: text.to_owned(),
+            images: vec![],
+            is_error,
+        }
     }
 
     pub(super) fn request(system: &str, messages: Vec<Message>) -> Request {

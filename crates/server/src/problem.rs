@@ -102,6 +102,7 @@ impl From<Error> for Problem {
                 conflict("version_conflict").with("version", actual).no_retry()
             }
             Error::AlreadyExists { .. } => conflict("already_exists").no_retry(),
+            Error::MovedOn { .. } => conflict("session_changed"),
             Error::AgentArchived { .. } => conflict("agent_archived").no_retry(),
             Error::Busy { .. } => {
                 Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message).retry_after(1)

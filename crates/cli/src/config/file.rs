@@ -55,6 +55,8 @@ pub(crate) struct Provider {
     pub(crate) api_key_env: Option<String>,
     /// Sent with every request.
     pub(crate) headers: BTreeMap<String, String>,
+    /// Whether its models take pictures.
+    pub(crate) images: Option<bool>,
 }
 
 /// Bounds of turns, tools and requests.

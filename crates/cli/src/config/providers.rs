@@ -104,7 +104,8 @@ fn resolve(
     if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
         bail!("providers.{name}: the base URL must start with http:// or https://");
     }
-    Ok(ProviderConfig { kind, base_url, api_key: from_file, headers: provider.headers })
+    let images = provider.images.unwrap_or(true);
+    Ok(ProviderConfig { kind, base_url, api_key: from_file, headers: provider.headers, images })
 }
 
 fn vendor_key(vendor: Option<&Vendor>, environment: &Environment) -> Result<Option<SecretString>> {

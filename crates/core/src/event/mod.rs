@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::{EventId, SessionId};
+use crate::settings::SessionSettings;
 
 pub use agent::*;
 pub use session::*;
@@ -40,7 +41,7 @@ impl Event {
     }
 }
 
-/// A piece of content. Text for now; further kinds are added as variants.
+/// A piece of content. Further kinds are added as variants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
@@ -48,6 +49,11 @@ pub enum Block {
     Text {
         /// The text itself.
         text: String,
+    },
+    /// A picture.
+    Image {
+        /// An `https://` link, or a `data:` URI that holds the picture itself.
+        url: String,
     },
 }
 
@@ -57,10 +63,11 @@ impl Block {
         Block::Text { text: text.into() }
     }
 
-    /// The text of this block.
+    /// The text of this block; a picture has none.
     pub fn as_text(&self) -> &str {
         match self {
             Block::Text { text } => text,
+            Block::Image { .. } => "",
         }
     }
 }
@@ -74,7 +81,7 @@ pub fn joined_text(content: &[Block]) -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Payload {
-    /// A user's message: opens a turn.
+    /// A user's message: opens a turn, unless it says otherwise.
     #[serde(rename = "user.message")]
     UserMessage(UserMessage),
     /// Guidance for the turn under way, or for the next one.
@@ -170,6 +177,15 @@ pub enum Payload {
     /// Internal: what the system prompt holds besides the agent's instructions, for the whole session.
     #[serde(rename = "session.prompt_prepared")]
     PromptPrepared(PromptPrepared),
+    /// Internal: the settings were replaced by these.
+    #[serde(rename = "session.settings_changed")]
+    SettingsChanged(SessionSettings),
+    /// Internal: a system message came with the session. The model reads it after the agent's instructions.
+    #[serde(rename = "session.system_message")]
+    SystemMessage(SystemMessage),
+    /// Internal: what the agent says and calls next is one message of a conversation that came with the session.
+    #[serde(rename = "session.message_seeded")]
+    MessageSeeded {},
 }
 
 /// Every type name that a Herm client can see in the log, in the order of the events reference.
@@ -232,12 +248,20 @@ impl Payload {
             Payload::Archived {} => "session.archived",
             Payload::Compacted(_) => "session.compacted",
             Payload::PromptPrepared(_) => "session.prompt_prepared",
+            Payload::SettingsChanged(_) => "session.settings_changed",
+            Payload::SystemMessage(_) => "session.system_message",
+            Payload::MessageSeeded {} => "session.message_seeded",
         }
     }
 
     /// Whether a person or application sent this, so that it waits until the session takes it up.
     pub fn is_from_user(&self) -> bool {
         self.type_name().starts_with("user.")
+    }
+
+    /// Whether a turn starts with this.
+    pub fn opens_turn(&self) -> bool {
+        matches!(self, Payload::UserMessage(message) if message.place == MessagePlace::OpensTurn)
     }
 
     /// The sequences of the user events that this event takes up.

@@ -138,3 +138,10 @@ pub struct PromptPrepared {
     /// What follows the agent's instructions: notes of earlier sessions, and the index of skills.
     pub text: String,
 }
+
+/// Payload of `session.system_message`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemMessage {
+    /// What the model is told.
+    pub text: String,
+}

@@ -10,6 +10,35 @@ use crate::ids::{RequestId, ToolUseId};
 pub struct UserMessage {
     /// What the user said.
     pub content: Vec<Block>,
+    /// Where in the conversation it stands.
+    #[serde(default, skip_serializing_if = "MessagePlace::is_usual")]
+    pub place: MessagePlace,
+}
+
+impl UserMessage {
+    /// A message that opens a turn.
+    pub fn new(content: Vec<Block>) -> Self {
+        UserMessage { content, place: MessagePlace::OpensTurn }
+    }
+}
+
+/// Where in the conversation a user's message stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MessagePlace {
+    /// It opens a turn.
+    #[default]
+    OpensTurn,
+    /// It came together with answers that a turn waited for, and is read after the results of that step.
+    JoinsTurn,
+    /// It is part of a conversation that came with the session.
+    Seeded,
+}
+
+impl MessagePlace {
+    fn is_usual(&self) -> bool {
+        *self == MessagePlace::OpensTurn
+    }
 }
 
 /// Payload of `user.steer`.
@@ -89,6 +118,16 @@ pub struct ClarifyResult {
     pub request_id: RequestId,
     /// The answer; empty means that the user skipped it.
     pub answer: String,
+}
+
+impl ClarifyResult {
+    /// What the model is told.
+    pub fn told(&self) -> &str {
+        match self.answer.as_str() {
+            "" => "The user skipped the question. Use your best judgement.",
+            answer => answer,
+        }
+    }
 }
 
 /// Payload of `user.sudo_result` and `user.secret_result`: that an answer came, never the answer.

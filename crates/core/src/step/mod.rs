@@ -21,6 +21,7 @@ use crate::event::{
 use crate::ids::{RequestId, ToolUseId};
 use crate::limits::Limits;
 use crate::model::{Opaque, Stop, Usage};
+use crate::settings::SessionSettings;
 use crate::state::{CallKind, Progress, State};
 
 pub use effects::{Effect, effects};
@@ -80,12 +81,16 @@ pub enum UserEvent {
     ToolConfirmation(ToolConfirmation),
     /// Answers a call of the application's own tool.
     CustomToolResult(CustomToolResult),
+    /// Answers for a tool of ours that waits for a person: it does not run, and this is its result.
+    ToolResult(CustomToolResult),
     /// Answers a question.
     ClarifyResult(ClarifyResult),
     /// A sudo password came. The caller keeps it.
     SudoResult(RequestAnswered),
     /// A secret came. The caller keeps it.
     SecretResult(RequestAnswered),
+    /// Replaces the settings of the session.
+    Settings(SessionSettings),
 }
 
 /// A model's answer, with what is to be done about each of its calls.

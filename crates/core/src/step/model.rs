@@ -4,6 +4,7 @@ use crate::event::{
     AgentMessage, AgentThinking, Block, ClarifyRequest, CustomToolUse, CutShort, Failure, ModelFinished,
     Payload, SecretRequest, SudoRequest, ToolUse,
 };
+use crate::ids::ToolUseId;
 use crate::model::{Stop, Usage};
 use crate::state::{CallKind, Phase};
 
@@ -47,14 +48,20 @@ impl Step<'_> {
                     cut_short,
                     error: None,
                 }));
+                let mut refused = Vec::new();
                 for part in answer.parts {
-                    self.part(part, cut_short);
+                    refused.extend(self.part(part, cut_short));
+                }
+                // Everything that the model called is in the log before anything that came of it.
+                for Refused { id, tool, kind, why } in refused {
+                    let (id, content) = (id.as_str(), vec![Block::text(why)]);
+                    self.emit_result(&FinishedCall { id, tool: &tool, kind, content, is_error: true });
                 }
             }
         }
     }
 
-    fn part(&mut self, part: PlannedPart, cut_short: Option<CutShort>) {
+    fn part(&mut self, part: PlannedPart, cut_short: Option<CutShort>) -> Option<Refused> {
         match part {
             PlannedPart::Thinking { text, opaque } => {
                 self.emit(Payload::AgentThinking(AgentThinking { text, opaque }));
@@ -62,11 +69,12 @@ impl Step<'_> {
             PlannedPart::Text(text) => self.emit(Payload::AgentMessage(AgentMessage { text })),
             // The arguments of a call in an answer that was cut off may be cut off too.
             PlannedPart::Call(_) if cut_short.is_some() => {}
-            PlannedPart::Call(call) => self.call(call),
+            PlannedPart::Call(call) => return self.call(call),
         }
+        None
     }
 
-    fn call(&mut self, call: PlannedCall) {
+    fn call(&mut self, call: PlannedCall) -> Option<Refused> {
         match call {
             PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, sudo } => {
                 let asks = permission == Permission::Ask && !self.state.allowed_tools.contains(&tool);
@@ -84,8 +92,7 @@ impl Step<'_> {
                 };
                 self.emit(payload);
                 if let Permission::Refuse(why) = permission {
-                    let (id, content) = (id.as_str(), vec![Block::text(why)]);
-                    self.emit_result(&FinishedCall { id, tool: &tool, kind, content, is_error: true });
+                    return Some(Refused { id, tool, kind, why });
                 } else if let Some((request_id, command)) = sudo {
                     self.emit(Payload::SudoRequest(SudoRequest { request_id, tool_use_id: id, command }));
                 }
@@ -100,5 +107,14 @@ impl Step<'_> {
                 self.emit(Payload::SecretRequest(SecretRequest { request_id, name, prompt }));
             }
         }
+        None
     }
+}
+
+/// A call that never runs.
+struct Refused {
+    id: ToolUseId,
+    tool: String,
+    kind: CallKind,
+    why: String,
 }

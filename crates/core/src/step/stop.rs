@@ -51,7 +51,7 @@ impl Step<'_> {
         for call in open {
             let text = match call.progress {
                 Progress::Started => format!("{why} This call was stopped; it may have had an effect."),
-                _ => format!("{why} This call was not carried out."),
+                _ => format!("{why} This call was not executed."),
             };
             self.close(&call, text);
         }

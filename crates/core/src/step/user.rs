@@ -1,9 +1,9 @@
 //! What people and applications send.
 
-use crate::event::{Payload, PromptPrepared, Verdict};
-use crate::state::{ActionKind, State};
+use crate::event::{CustomToolResult, MessagePlace, Payload, PromptPrepared, UserMessage, Verdict};
+use crate::state::{ActionKind, PendingAction, State};
 
-use super::{Refusal, Step, UserEvent};
+use super::{FinishedCall, Refusal, Step, UserEvent};
 
 impl Step<'_> {
     pub(super) fn user(
@@ -26,10 +26,7 @@ impl Step<'_> {
 
     fn user_event(&mut self, event: UserEvent, said_so_far: &str) -> Result<(), Refusal> {
         match event {
-            UserEvent::Message(message) => {
-                refuse_while_busy(&self.state)?;
-                self.emit(Payload::UserMessage(message));
-            }
+            UserEvent::Message(message) => self.message(message)?,
             UserEvent::Steer(steer) => self.emit(Payload::UserSteer(steer)),
             UserEvent::Interrupt(interrupt) => {
                 self.emit(Payload::UserInterrupt(interrupt));
@@ -48,6 +45,8 @@ impl Step<'_> {
                 expect_pending(&self.state, result.tool_use_id.as_str(), ActionKind::CustomTool)?;
                 self.emit(Payload::UserCustomToolResult(result));
             }
+            UserEvent::ToolResult(result) => self.answered_for(result)?,
+            UserEvent::Settings(settings) => self.emit(Payload::SettingsChanged(settings)),
             UserEvent::ClarifyResult(result) => {
                 expect_pending(&self.state, result.request_id.as_str(), ActionKind::Clarify)?;
                 self.emit(Payload::UserClarifyResult(result));
@@ -63,6 +62,56 @@ impl Step<'_> {
         }
         Ok(())
     }
+
+    fn message(&mut self, mut message: UserMessage) -> Result<(), Refusal> {
+        // Whoever sends answers and a message together cannot know that somebody else has ended the turn.
+        let joins = message.place == MessagePlace::JoinsTurn && self.state.turn.is_some();
+        if joins {
+            refuse_while_pending(&self.state)?;
+        } else {
+            message.place = MessagePlace::OpensTurn;
+            refuse_while_busy(&self.state)?;
+        }
+        self.emit(Payload::UserMessage(message));
+        Ok(())
+    }
+
+    /// Ends a call of ours that waits for a person with what came in its place.
+    fn answered_for(&mut self, result: CustomToolResult) -> Result<(), Refusal> {
+        let id = result.tool_use_id.as_str();
+        let waits = |action: &PendingAction<'_>| {
+            action.call.id == id && matches!(action.kind, ActionKind::ToolConfirmation | ActionKind::Sudo)
+        };
+        let Some(call) = self.state.pending().find(waits).map(|action| action.call.clone()) else {
+            return Err(not_pending(&self.state, id));
+        };
+        let (content, is_error) = (result.content, result.is_error);
+        self.emit_result(&FinishedCall {
+            id: &call.id,
+            tool: &call.tool,
+            kind: call.kind,
+            content,
+            is_error,
+        });
+        Ok(())
+    }
+}
+
+fn refuse_while_pending(state: &State) -> Result<(), Refusal> {
+    match (state.turn_id(), pending_ids(state)) {
+        (Some(turn_id), pending) if !pending.is_empty() => {
+            Err(Refusal::ActionRequired { turn_id: turn_id.to_string(), pending })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn pending_ids(state: &State) -> Vec<String> {
+    state.pending().map(|action| action.id.to_owned()).collect()
+}
+
+fn not_pending(state: &State, id: &str) -> Refusal {
+    Refusal::NotPending { id: id.to_owned(), pending: pending_ids(state) }
 }
 
 fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
@@ -78,14 +127,13 @@ fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
 
 /// Checks that `id` waits for this kind of answer, and names the tool that it is about.
 fn expect_pending(state: &State, id: &str, got: ActionKind) -> Result<String, Refusal> {
-    let pending = || state.pending().map(|action| action.id.to_owned()).collect();
     match state.pending().find(|action| action.id == id) {
-        None => Err(Refusal::NotPending { id: id.to_owned(), pending: pending() }),
+        None => Err(not_pending(state, id)),
         Some(action) if action.kind != got => Err(Refusal::WrongAnswer {
             id: id.to_owned(),
             expected: action.kind.answered_by(),
             got: got.answered_by(),
-            pending: pending(),
+            pending: pending_ids(state),
         }),
         Some(action) => Ok(action.call.tool.clone()),
     }

@@ -75,7 +75,7 @@ fn interrupt() -> UserEvent {
 }
 
 fn message() -> UserEvent {
-    UserEvent::Message(UserMessage { content: vec![Block::text("go on")] })
+    UserEvent::Message(UserMessage::new(vec![Block::text("go on")]))
 }
 
 /// Applies one operation; what the session refuses must leave no trace.

@@ -35,7 +35,7 @@ fn a_plain_turn() {
 #[test]
 fn the_prompt_of_a_session_is_an_entry_of_its_log() {
     let mut world = World::new();
-    let message = UserEvent::Message(UserMessage { content: vec![Block::text("hello")] });
+    let message = UserEvent::Message(UserMessage::new(vec![Block::text("hello")]));
     let prompt = Some("You noted: tea.".to_owned());
     assert_eq!(
         world.feed(Input::User { events: vec![message], said_so_far: String::new(), prompt }).unwrap(),
@@ -145,7 +145,7 @@ fn a_new_turn_never_takes_over_the_model_call_of_the_last() {
     world.message("old").unwrap();
     let old = world.in_flight.clone();
     let interrupt = UserEvent::Interrupt(UserInterrupt { message: None });
-    let message = UserEvent::Message(UserMessage { content: vec![Block::text("new")] });
+    let message = UserEvent::Message(UserMessage::new(vec![Block::text("new")]));
     world
         .feed(Input::User { events: vec![interrupt, message], said_so_far: String::new(), prompt: None })
         .unwrap();

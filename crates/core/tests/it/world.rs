@@ -145,7 +145,7 @@ impl World {
     }
 
     pub(crate) fn message(&mut self, text: &str) -> Result<Vec<&'static str>, Refusal> {
-        self.user(UserEvent::Message(UserMessage { content: vec![Block::text(text)] }))
+        self.user(UserEvent::Message(UserMessage::new(vec![Block::text(text)])))
     }
 
     pub(crate) fn model_call(&self) -> Option<u32> {

@@ -195,7 +195,7 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
 }
 
 pub(crate) fn message(text: &str) -> UserEvent {
-    UserEvent::Message(UserMessage { content: vec![Block::text(text)] })
+    UserEvent::Message(UserMessage::new(vec![Block::text(text)]))
 }
 
 pub(crate) fn steer(text: &str) -> UserEvent {

@@ -258,6 +258,7 @@ mod tests {
             id: "tu_1".to_owned(),
             name: "terminal".to_owned(),
             text: "x".repeat(9_000),
+            images: Vec::new(),
             is_error: true,
         };
         request.messages.push(Message::ToolResults(vec![outcome]));

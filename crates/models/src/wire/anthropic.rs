@@ -1,12 +1,13 @@
 //! Anthropic's messages.
 
+use petasos_core::event::Block;
 use petasos_core::model::{AnswerPart, AssistantPart, Message, Opaque, Request, Stop, Usage};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, json, reported};
+use super::{Problem, Reader, Step, WireFormat, data_uri, json, reported};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "anthropic";
@@ -73,13 +74,14 @@ fn messages(messages: &[Message]) -> Vec<Value> {
 
 fn blocks(message: &Message) -> (&'static str, Vec<Value>) {
     match message {
-        Message::User(content) => {
-            ("user", content.iter().filter_map(|block| text(block.as_text())).collect())
-        }
+        Message::User(content) => ("user", content.iter().filter_map(user_block).collect()),
         Message::ToolResults(outcomes) => {
             let result = |outcome: &petasos_core::model::ToolOutcome| {
                 let mut block = json!({ "type": "tool_result", "tool_use_id": outcome.id });
-                if !outcome.text.trim().is_empty() {
+                if !outcome.images.is_empty() {
+                    let images = outcome.images.iter().map(|url| image(url));
+                    block["content"] = text(&outcome.text).into_iter().chain(images).collect();
+                } else if !outcome.text.trim().is_empty() {
                     block["content"] = json!(outcome.text);
                 }
                 if outcome.is_error {
@@ -100,6 +102,22 @@ fn blocks(message: &Message) -> (&'static str, Vec<Value>) {
             ("assistant", blocks)
         }
     }
+}
+
+fn user_block(block: &Block) -> Option<Value> {
+    match block {
+        Block::Text { text: said } => text(said),
+        Block::Image { url } => Some(image(url)),
+    }
+}
+
+/// A picture: here the data of a URI and its type are sent apart.
+fn image(url: &str) -> Value {
+    let source = match data_uri(url) {
+        Some((media_type, data)) => json!({ "type": "base64", "media_type": media_type, "data": data }),
+        None => json!({ "type": "url", "url": url }),
+    };
+    json!({ "type": "image", "source": source })
 }
 
 /// A text block; blank ones are refused there.

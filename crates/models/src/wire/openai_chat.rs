@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use petasos_core::event::joined_text;
-use petasos_core::model::{Answer, AssistantPart, Message, Opaque, Request, Stop, Usage};
+use petasos_core::event::{Block, joined_text};
+use petasos_core::model::{Answer, AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, Usage};
 use petasos_net::sse;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -70,17 +70,45 @@ fn messages(request: &Request) -> Vec<Value> {
     for (index, message) in request.messages.iter().enumerate() {
         match message {
             Message::User(content) => {
-                messages.push(json!({ "role": "user", "content": joined_text(content) }));
+                messages.push(json!({ "role": "user", "content": user_content(content) }))
             }
             Message::Assistant(parts) => {
                 messages.extend(assistant(parts, last_user.is_none_or(|user| index > user)));
             }
-            Message::ToolResults(outcomes) => messages.extend(outcomes.iter().map(|outcome| {
- json!({ "role": "tool", "tool_call_id": outcome.id, "content": outcome_text(outcome) })
-            })),
+            Message::ToolResults(outcomes) => tool_results(outcomes, &mut messages),
         }
     }
     messages
+}
+
+/// Text alone stays a text: many servers know nothing else.
+fn user_content(content: &[Block]) -> Value {
+    if content.iter().all(|block| matches!(block, Block::Text { .. })) {
+        return json!(joined_text(content));
+    }
+    let part = |block: &Block| match block {
+        Block::Text { text } => json!({ "type": "text", "text": text }),
+        Block::Image { url } => image(url),
+    };
+    content.iter().map(part).collect()
+}
+
+fn image(url: &str) -> Value {
+    json!({ "type": "image_url", "image_url": { "url": url } })
+}
+
+/// Results are text in this format; their pictures follow as if the user had sent them.
+fn tool_results(outcomes: &[ToolOutcome], messages: &mut Vec<Value>) {
+    messages.extend(outcomes.iter().map(
+        |outcome| json!({ "role": "tool", "tool_call_id": outcome.id, "content": outcome_text(outcome) }),
+    ));
+    for outcome in outcomes.iter().filter(|outcome| !outcome.images.is_empty()) {
+        let label =
+            json!({ "type": "text", "text": format!("[Images from the result of {}]", outcome.name) });
+        let images = outcome.images.iter().map(|url| image(url));
+        let content: Vec<Value> = std::iter::once(label).chain(images).collect();
+        messages.push(json!({ "role": "user", "content": content }));
+    }
 }
 
 /// One assistant message; none if nothing of it can be sent.

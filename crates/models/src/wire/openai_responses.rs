@@ -1,8 +1,8 @@
 //! OpenAI's responses, used without their storage: we send the whole conversation every time, and reasoning
 //! travels encrypted.
 
-use petasos_core::event::joined_text;
-use petasos_core::model::{AssistantPart, Message, Opaque, Request, Stop, Usage};
+use petasos_core::event::{Block, joined_text};
+use petasos_core::model::{AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, Usage};
 use petasos_net::sse;
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -76,15 +76,43 @@ fn input(messages: &[Message]) -> Vec<Value> {
             Message::User(content) => items.push(json!({
                 "type": "message",
                 "role": "user",
-                "content": [{ "type": "input_text", "text": joined_text(content) }],
+                "content": user_content(content),
             })),
             Message::Assistant(parts) => assistant(parts, &mut items),
             Message::ToolResults(outcomes) => items.extend(outcomes.iter().map(|outcome| {
-                json!({ "type": "function_call_output", "call_id": outcome.id, "output": outcome_text(outcome) })
+                json!({ "type": "function_call_output", "call_id": outcome.id, "output": output(outcome) })
             })),
         }
     }
     items
+}
+
+fn user_content(content: &[Block]) -> Vec<Value> {
+    if content.iter().all(|block| matches!(block, Block::Text { .. })) {
+        return vec![input_text(&joined_text(content))];
+    }
+    let part = |block: &Block| match block {
+        Block::Text { text } => input_text(text),
+        Block::Image { url } => input_image(url),
+    };
+    content.iter().map(part).collect()
+}
+
+fn output(outcome: &ToolOutcome) -> Value {
+    let text = outcome_text(outcome);
+    if outcome.images.is_empty() {
+        return json!(text);
+    }
+    let images = outcome.images.iter().map(|url| input_image(url));
+    std::iter::once(input_text(&text)).chain(images).collect()
+}
+
+fn input_text(text: &str) -> Value {
+    json!({ "type": "input_text", "text": text })
+}
+
+fn input_image(url: &str) -> Value {
+    json!({ "type": "input_image", "image_url": url })
 }
 
 fn assistant(parts: &[AssistantPart], items: &mut Vec<Value>) {

@@ -54,6 +54,7 @@ async fn a_tool_is_called_and_its_result_reported() {
         id: "tu_1".to_owned(),
         name: "get_time".to_owned(),
         text: "noon".to_owned(),
+        images: Vec::new(),
         is_error: false,
     };
     request.messages.push(Message::Assistant(Vec::new()));

@@ -82,7 +82,7 @@ pub(super) fn session_of(id: &str, user_id: &str) -> SessionRecord {
 
 /// What a user says.
 pub fn user_message(text: &str) -> Payload {
-    Payload::UserMessage(UserMessage { content: vec![Block::text(text)] })
+    Payload::UserMessage(UserMessage::new(vec![Block::text(text)]))
 }
 
 /// What an agent says.

@@ -128,3 +128,28 @@ fn confused_indexes_are_an_error() {
     let problem = read(&mut AnthropicReader::default(), &events).unwrap_err();
     assert_eq!(problem, Problem::Malformed("text came under the index of a tool call".to_owned()));
 }
+
+#[test]
+fn pictures_are_sources() {
+    let link = "https://example.com/a.png";
+    let content = vec![
+        Block::text("What is this?"),
+        Block::Image { url: link.to_owned() },
+        Block::Image { url: "data:image/png;base64,AAAA".to_owned() },
+    ];
+    let mut seen = outcome("tu_1", "", false);
+    seen.images = vec![link.to_owned()];
+    let call = Message::Assistant(vec![call("tu_1", "look", &json!({}))]);
+    let body = Anthropic
+        .body(&request("", vec![Message::User(content), call, Message::ToolResults(vec![seen])]), "");
+    let by_link = json!({ "type": "image", "source": { "type": "url", "url": link } });
+    assert_eq!(
+        body["messages"][0]["content"],
+        json!([
+            { "type": "text", "text": "What is this?" },
+            by_link,
+            { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AAAA" } },
+        ])
+    );
+    assert_eq!(body["messages"][2]["content"][0]["content"], json!([by_link]));
+}

@@ -175,3 +175,19 @@ fn filters_and_stray_shapes() {
     let result = read(&mut reader, &[chunk(&nameless, &json!("tool_calls")), json!("[DONE]")]);
     assert!(matches!(result, Err(Problem::Malformed(_))));
 }
+
+#[test]
+fn pictures_are_parts_and_those_of_results_follow_them() {
+    let url = "data:image/png;base64,AAAA";
+    let content = vec![Block::text("What is this?"), Block::Image { url: url.to_owned() }];
+    let mut seen = outcome("tu_1", "a hat", false);
+    seen.images = vec![url.to_owned()];
+    let call = Message::Assistant(vec![call("tu_1", "look", &json!({}))]);
+    let body = OpenaiChat
+        .body(&request("", vec![Message::User(content), call, Message::ToolResults(vec![seen])]), "");
+    let image = json!({ "type": "image_url", "image_url": { "url": url } });
+    let messages = &body["messages"];
+    assert_eq!(messages[0]["content"], json!([{ "type": "text", "text": "What is this?" }, image]));
+    assert_eq!(messages[2]["content"], "a hat");
+    assert_eq!((&messages[3]["role"], &messages[3]["content"][1]), (&json!("user"), &image));
+}

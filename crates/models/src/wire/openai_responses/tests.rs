@@ -121,3 +121,19 @@ fn a_call_that_comes_in_one_piece_is_read_too() {
     let expected = AnswerPart::ToolCall { name: "look".to_owned(), arguments: "{}".to_owned() };
     assert_eq!((answer.parts.as_slice(), answer.stop), (&[expected][..], Stop::ToolUse));
 }
+
+#[test]
+fn pictures_are_input_images() {
+    let url = "https://example.com/a.png";
+    let content = vec![Block::text("What is this?"), Block::Image { url: url.to_owned() }];
+    let mut seen = outcome("tu_1", "a hat", false);
+    seen.images = vec![url.to_owned()];
+    let body = OpenaiResponses
+        .body(&request("", vec![Message::User(content), Message::ToolResults(vec![seen])]), "");
+    let image = json!({ "type": "input_image", "image_url": url });
+    assert_eq!(
+        body["input"][0]["content"],
+        json!([{ "type": "input_text", "text": "What is this?" }, image])
+    );
+    assert_eq!(body["input"][1]["output"], json!([{ "type": "input_text", "text": "a hat" }, image]));
+}

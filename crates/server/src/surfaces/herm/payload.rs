@@ -1,5 +1,7 @@
 //! Event payloads as Herm clients see them.
 
+use std::borrow::Cow;
+
 use petasos_core::event::{self, Block, CutShort, Payload as Stored, Scope, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -139,7 +141,13 @@ impl<'a> From<&'a event::ToolResult> for ToolResult<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct TextBlock<'a> {
     r#type: &'static str,
-    text: &'a str,
+    text: Cow<'a, str>,
+}
+
+impl<'a> TextBlock<'a> {
+    fn new(text: impl Into<Cow<'a, str>>) -> Self {
+        TextBlock { r#type: "text", text: text.into() }
+    }
 }
 
 /// Why a session is idle.
@@ -233,12 +241,31 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::MetadataChanged { .. }
         | Stored::Archived {}
         | Stored::Compacted(_)
-        | Stored::PromptPrepared(_) => return None,
+        | Stored::PromptPrepared(_)
+        | Stored::SettingsChanged(_)
+        | Stored::SystemMessage(_)
+        | Stored::MessageSeeded {} => return None,
     })
 }
 
 fn blocks(content: &[Block]) -> Vec<TextBlock<'_>> {
-    content.iter().flat_map(|block| text_blocks(block.as_text())).collect()
+    content
+        .iter()
+        .flat_map(|block| match block {
+            Block::Text { text } => text_blocks(text),
+            Block::Image { url } => vec![TextBlock::new(image_note(url))],
+        })
+        .collect()
+}
+
+/// What is shown of a picture, since this protocol has text only.
+fn image_note(url: &str) -> String {
+    match url.strip_prefix("data:").and_then(|data| data.split_once(',')) {
+        Some((kind, data)) => {
+            format!("[image: {}, {} bytes]", kind.trim_end_matches(";base64"), data.len() / 4 * 3)
+        }
+        None => format!("[image: {url}]"),
+    }
 }
 
 /// Cuts a text into blocks that clients accept. An empty text is one empty block.
@@ -249,10 +276,10 @@ fn text_blocks(mut text: &str) -> Vec<TextBlock<'_>> {
         && let Some((at, _)) = text.char_indices().nth(MAX_BLOCK_CHARS)
     {
         let (block, rest) = text.split_at(at);
-        blocks.push(TextBlock { r#type: "text", text: block });
+        blocks.push(TextBlock::new(block));
         text = rest;
     }
-    blocks.push(TextBlock { r#type: "text", text });
+    blocks.push(TextBlock::new(text));
     blocks
 }
 
@@ -266,7 +293,7 @@ mod tests {
         let blocks = text_blocks(&text);
         let lengths: Vec<usize> = blocks.iter().map(|block| block.text.chars().count()).collect();
         assert_eq!(lengths, [MAX_BLOCK_CHARS, MAX_BLOCK_CHARS, 5]);
-        assert_eq!(blocks.iter().map(|block| block.text).collect::<String>(), text);
+        assert_eq!(blocks.iter().map(|block| block.text.as_ref()).collect::<String>(), text);
         assert_eq!(text_blocks("").len(), 1);
         assert_eq!(text_blocks(&"x".repeat(MAX_BLOCK_CHARS)).len(), 1);
     }

@@ -161,7 +161,7 @@ impl Fields {
                 if content.iter().all(|block| block.as_text().trim().is_empty()) {
                     return Err(self.problem("content", "says nothing"));
                 }
-                UserEvent::Message(UserMessage { content })
+                UserEvent::Message(UserMessage::new(content))
             }
             "user.steer" => {
                 let message = self.text("message", MAX_ANSWER_CHARS)?;

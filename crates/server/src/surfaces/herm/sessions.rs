@@ -240,6 +240,7 @@ async fn create(
         title: body.title,
         metadata: body.metadata.unwrap_or_default(),
         platform: "api".to_owned(),
+        ..NewSession::default()
     };
     let record = engine.create_session(&tenant, &id("agent", &agent)?, new).await?;
     Ok((StatusCode::CREATED, Json(record.into())))

@@ -1,0 +1,101 @@
+//! What one session sets for itself, besides its agent's definition.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The settings of a session. They are in the log, so the values of secret options are not among them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SessionSettings {
+    /// Tools that the application runs, besides the agent's own custom tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_tools: Vec<ClientTool>,
+    /// The tools of the agent that are on; none for all of them, with the agent's policies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_tools: Option<Vec<EnabledTool>>,
+    /// Values of the agent's options.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// Secret options that were given a value.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub secret_options: BTreeSet<String>,
+}
+
+/// A tool that the application runs for this session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientTool {
+    /// What the model calls.
+    pub name: String,
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+}
+
+/// A tool of the agent that is on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnabledTool {
+    /// The tool.
+    pub name: String,
+    /// Whether it runs without asking.
+    pub trust: bool,
+}
+
+impl SessionSettings {
+    /// Whether the application runs this tool.
+    pub fn is_client_tool(&self, name: &str) -> bool {
+        self.client_tools.iter().any(|tool| tool.name == name)
+    }
+
+    /// What the settings say about a tool of the agent.
+    pub fn server_tool(&self, name: &str) -> ServerTool {
+        match &self.server_tools {
+            None => ServerTool::ByPolicy,
+            Some(tools) => match tools.iter().find(|tool| tool.name == name) {
+                None => ServerTool::Off,
+                Some(tool) if tool.trust => ServerTool::Trusted,
+                Some(_) => ServerTool::Untrusted,
+            },
+        }
+    }
+}
+
+/// What a session's settings say about a tool of its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerTool {
+    /// Nothing: it is on, and the agent's policies decide whether it asks.
+    ByPolicy,
+    /// It is off.
+    Off,
+    /// It is on and runs without asking.
+    Trusted,
+    /// It is on and asks.
+    Untrusted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_tools_turns_all_others_off() {
+        let mut settings = SessionSettings::default();
+        assert_eq!(settings.server_tool("todo"), ServerTool::ByPolicy);
+        settings.server_tools = Some(vec![
+            EnabledTool { name: "todo".into(), trust: true },
+            EnabledTool { name: "terminal".into(), trust: false },
+        ]);
+        let said = ["todo", "terminal", "clarify"].map(|name| settings.server_tool(name));
+        assert_eq!(said, [ServerTool::Trusted, ServerTool::Untrusted, ServerTool::Off]);
+    }
+
+    #[test]
+    fn settings_that_say_nothing_are_an_empty_object() {
+        assert_eq!(serde_json::to_string(&SessionSettings::default()).unwrap(), "{}");
+        assert_eq!(serde_json::from_str::<SessionSettings>("{}").unwrap(), SessionSettings::default());
+    }
+}

@@ -1,0 +1,91 @@
+//! Secret values of sessions. They live here, in memory, and nowhere else: a restart forgets them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Mutex;
+
+use petasos_core::ids::SessionId;
+use secrecy::SecretString;
+
+use crate::feed::lock;
+
+/// How many sessions may have secrets at a time. The one that was given its first secret longest ago loses them first.
+const MAX_SESSIONS: usize = 10_000;
+
+/// Secret values, by session and name.
+#[derive(Default)]
+pub(crate) struct Secrets(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    by_session: HashMap<SessionId, BTreeMap<String, SecretString>>,
+    oldest_first: VecDeque<SessionId>,
+}
+
+impl Secrets {
+    /// Keeps values, in place of earlier ones of the same names.
+    pub(crate) fn keep(&self, session_id: &SessionId, values: BTreeMap<String, SecretString>) {
+        if values.is_empty() {
+            return;
+        }
+        let mut kept = lock(&self.0);
+        if !kept.by_session.contains_key(session_id) {
+            if kept.by_session.len() >= MAX_SESSIONS
+                && let Some(oldest) = kept.oldest_first.pop_front()
+            {
+                tracing::warn!(session_id = %oldest, "too many sessions have secrets; this one has to be given its own again");
+                kept.by_session.remove(&oldest);
+            }
+            kept.oldest_first.push_back(session_id.clone());
+        }
+        kept.by_session.entry(session_id.clone()).or_default().extend(values);
+    }
+
+    /// The values of a session.
+    pub(crate) fn of(&self, session_id: &SessionId) -> BTreeMap<String, SecretString> {
+        lock(&self.0).by_session.get(session_id).cloned().unwrap_or_default()
+    }
+
+    /// The session is gone, and its secrets with it.
+    pub(crate) fn forget(&self, session_id: &SessionId) {
+        let mut kept = lock(&self.0);
+        if kept.by_session.remove(session_id).is_some() {
+            kept.oldest_first.retain(|kept| kept != session_id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::ExposeSecret;
+
+    use super::*;
+
+    fn id(number: usize) -> SessionId {
+        format!("session_{number}").parse().unwrap()
+    }
+
+    fn values(name: &str, value: &str) -> BTreeMap<String, SecretString> {
+        BTreeMap::from([(name.to_owned(), SecretString::from(value))])
+    }
+
+    #[test]
+    fn values_are_replaced_by_name_and_forgotten_with_the_session() {
+        let secrets = Secrets::default();
+        secrets.keep(&id(1), values("A", "1"));
+        secrets.keep(&id(1), values("B", "2"));
+        secrets.keep(&id(1), values("A", "3"));
+        let kept = secrets.of(&id(1));
+        assert_eq!((kept["A"].expose_secret(), kept["B"].expose_secret()), ("3", "2"));
+        assert!(secrets.of(&id(2)).is_empty());
+        secrets.forget(&id(1));
+        assert!(secrets.of(&id(1)).is_empty());
+    }
+
+    #[test]
+    fn the_oldest_session_makes_room() {
+        let secrets = Secrets::default();
+        (0..=MAX_SESSIONS).for_each(|number| secrets.keep(&id(number), values("A", "1")));
+        assert!(secrets.of(&id(0)).is_empty());
+        assert_eq!(secrets.of(&id(1)).len(), 1);
+    }
+}
