@@ -70,7 +70,7 @@ fn messages(request: &Request) -> Vec<Value> {
     for (index, message) in request.messages.iter().enumerate() {
         match message {
             Message::User(content) => {
-                messages.push(json!({ "role": "user", "content": user_content(content) }))
+                messages.push(json!({ "role": "user", "content": user_content(content) }));
             }
             Message::Assistant(parts) => {
                 messages.extend(assistant(parts, last_user.is_none_or(|user| index > user)));
