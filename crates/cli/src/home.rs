@@ -65,6 +65,11 @@ impl Home {
         self.path.join("agents")
     }
 
+    /// The directory with the workspaces of agents.
+    pub(crate) fn workspaces(&self) -> PathBuf {
+        self.path.join("workspaces")
+    }
+
     /// The file that says where the running server is.
     pub(crate) fn server(&self) -> PathBuf {
         self.path.join("server.json")

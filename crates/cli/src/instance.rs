@@ -10,12 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use petasos_engine::{Engine, NoHooks};
 use petasos_models::Models;
+use petasos_sandbox::{Fallback, Sandbox, Settings, Supervisor};
 use petasos_server::{Patience, Server};
 use petasos_store::sqlite::SqliteStore;
-use petasos_tools::Toolbox;
+use petasos_tools::{Approvals, Toolbox, Workspaces};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
 use crate::config::Config;
 use crate::home::Home;
@@ -112,11 +114,12 @@ async fn bind(
     admin_key: SecretString,
 ) -> Result<(Server, Engine)> {
     let client = petasos_net::Client::new(&config.net)?;
+    let tools = tools(config.sandbox, config.approvals, home);
     let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client),
-        tools: Toolbox::builtin(),
+        tools,
         hooks: Arc::new(NoHooks),
         limits: config.limits,
         max_tool_output_chars: config.max_tool_output_chars,
@@ -138,6 +141,27 @@ async fn bind(
         Err(petasos_server::Error::Bind { address, source }) => Err(bind_problem(&address, source)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The built-in tools. Says in the log what confines their commands, if anything does not.
+fn tools(mut settings: Settings, approvals: Approvals, home: &Home) -> Toolbox {
+    settings.hidden.push(home.path().to_owned());
+    let sandbox = Sandbox::new(settings, Supervisor::this_program(&[SUPERVISOR]));
+    let report = sandbox.report();
+    match (&report.missing, report.fallback) {
+        (Some(missing), Fallback::Refuse) => {
+            tracing::warn!(missing, "agents cannot run commands; see petasos doctor");
+        }
+        (Some(missing), Fallback::Unconfined) => {
+            tracing::warn!(missing, "agents run commands without a sandbox");
+        }
+        (None, _) => {}
+    }
+    Toolbox::builtin(petasos_tools::Options {
+        workspaces: Workspaces::new(home.workspaces()),
+        sandbox,
+        approvals,
+    })
 }
 
 /// Says why an address cannot be listened on, and what to do.

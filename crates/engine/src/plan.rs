@@ -7,7 +7,7 @@ use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::{ServerTool as Setting, SessionSettings};
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
-use petasos_tools::{Audience, Tool, Toolbox, all_names, canonical_name, clarify};
+use petasos_tools::{Audience, Tool, Toolbox, all_names, canonical_name, clarify, coerce};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -135,6 +135,7 @@ impl Planner<'_> {
             }
             let audience = audience(self.header.user_id.as_deref(), self.agent);
             if let Some(tool) = self.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
+                coerce(&tool.spec().input_schema, &mut input);
                 let effect = tool.effect();
                 return PlannedCall::Tool {
                     id: ToolUseId::from_uuid(Uuid::now_v7()),

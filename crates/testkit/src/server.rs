@@ -33,6 +33,8 @@ const ADMIN_KEY: &str = "pk_admin_key_of_tests";
 pub struct Setup {
     /// Bounds of turns and sessions.
     pub limits: Limits,
+    /// Where the workspaces are.
+    pub workspaces: Arc<TempDir>,
     /// The built-in tools and those of the test.
     pub tools: Toolbox,
     /// Hooks that the test watches.
@@ -57,9 +59,11 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
+        let workspaces = Arc::new(tempfile::tempdir().unwrap());
         Setup {
             limits: Limits::default(),
-            tools: Toolbox::builtin(),
+            tools: crate::tools::builtin(workspaces.path().to_owned()),
+            workspaces,
             hooks: Arc::new(NoHooks),
             models: quick_retries(),
             max_body_bytes: 16 * 1024 * 1024,

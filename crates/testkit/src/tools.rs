@@ -1,5 +1,6 @@
-//! Tools whose runs a test can count and hold up.
+//! The built-in tools in a test, and tools whose runs a test can count and hold up.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,9 +8,25 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
 use petasos_core::model::ToolSpec;
-use petasos_tools::{Invocation, Tool, ToolOutput};
+use petasos_sandbox::{Sandbox, Settings, Supervisor};
+use petasos_tools::{Approvals, Invocation, Options, Tool, ToolOutput, Toolbox, Workspaces};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
+
+/// The built-in tools as they are configured by default, with workspaces below `directory`. Commands run only in a
+/// test binary that has `petasos_sandbox::supervisor_of_tests!()` in its root.
+pub fn builtin(directory: PathBuf) -> Toolbox {
+    Toolbox::builtin(builtin_options(directory, Settings::default()))
+}
+
+/// What the built-in tools of a test need.
+pub fn builtin_options(directory: PathBuf, settings: Settings) -> Options {
+    Options {
+        workspaces: Workspaces::new(directory),
+        sandbox: Sandbox::new(settings, Supervisor::of_tests()),
+        approvals: Approvals::default(),
+    }
+}
 
 /// A tool that counts its runs. It echoes its argument `text`, once it is let.
 #[derive(Clone)]

@@ -3,10 +3,28 @@
 //! A tool is one file here and one line in [`Toolbox::builtin`]. A tool knows its arguments and its result; it must
 //! not know about sessions, logs, permissions or wire protocols.
 
+mod arguments;
+mod blocking;
 pub mod clarify;
+mod coerce;
+mod commands;
+mod output;
+mod plain_text;
+mod process;
+mod processes;
+mod read_file;
+mod redact;
+mod shell;
+mod terminal;
 mod todo;
 mod tool;
 mod toolbox;
+mod workspace;
+mod write_file;
 
+pub use coerce::coerce;
+pub use commands::{ApprovalMode, Approvals};
+pub use output::bounded;
 pub use tool::{Audience, Invocation, Risk, Tool, ToolOutput};
-pub use toolbox::{Toolbox, all_names, canonical_name};
+pub use toolbox::{Options, Toolbox, all_names, canonical_name};
+pub use workspace::{Workspace, Workspaces};

@@ -3,8 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use petasos_sandbox::Sandbox;
+
+use crate::commands::Approvals;
+use crate::process::ProcessTool;
+use crate::processes::Processes;
+use crate::read_file::ReadFile;
+use crate::terminal::Terminal;
 use crate::todo::Todo;
 use crate::tool::Tool;
+use crate::workspace::Workspaces;
+use crate::write_file::WriteFile;
+
+/// What the built-in tools need.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The directories that they work in.
+    pub workspaces: Workspaces,
+    /// What runs commands.
+    pub sandbox: Sandbox,
+    /// What the configuration says about commands.
+    pub approvals: Approvals,
+}
 
 /// Tools by name.
 #[derive(Clone, Default)]
@@ -14,8 +34,14 @@ pub struct Toolbox {
 
 impl Toolbox {
     /// The built-in tools.
-    pub fn builtin() -> Self {
+    pub fn builtin(options: Options) -> Self {
+        let Options { workspaces, sandbox, approvals } = options;
+        let processes = Processes::default();
         let mut toolbox = Toolbox::default();
+        toolbox.add(ReadFile { workspaces: workspaces.clone() });
+        toolbox.add(WriteFile { workspaces: workspaces.clone() });
+        toolbox.add(ProcessTool { workspaces: workspaces.clone(), processes: processes.clone() });
+        toolbox.add(Terminal { workspaces, sandbox, processes, approvals });
         toolbox.add(Todo);
         toolbox
     }
@@ -55,10 +81,14 @@ pub fn all_names(name: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use petasos_sandbox::Supervisor;
 
     #[test]
     fn every_builtin_has_an_object_schema_and_a_description() {
-        for tool in Toolbox::builtin().iter() {
+        let sandbox = Sandbox::new(Default::default(), Supervisor::this_program(&[]));
+        let workspaces = Workspaces::new("/nowhere".into());
+        let options = Options { workspaces, sandbox, approvals: Approvals::default() };
+        for tool in Toolbox::builtin(options).iter() {
             let spec = tool.spec();
             assert_eq!(spec.input_schema["type"], "object", "{}", spec.name);
             assert!(!spec.description.is_empty(), "{}", spec.name);

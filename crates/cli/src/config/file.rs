@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use petasos_models::ProviderKind;
@@ -28,6 +29,12 @@ pub(crate) struct File {
     pub(crate) egress: Egress,
     /// How many requests each key may make.
     pub(crate) rate_limit: Option<Rate>,
+    /// How commands of agents are run.
+    pub(crate) sandbox: Sandbox,
+    /// Which commands of agents ask a person.
+    pub(crate) approvals: Approvals,
+    /// Commands that are not dangerous here, and keys of patterns that are not.
+    pub(crate) command_allowlist: Vec<String>,
     /// Browsers.
     pub(crate) cors: Cors,
     /// Metrics.
@@ -116,6 +123,100 @@ pub(crate) struct Egress {
     pub(crate) allow: Vec<String>,
     /// If there are any, no other host is reached.
     pub(crate) only_hosts: Vec<String>,
+}
+
+/// How commands of agents are run.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Sandbox {
+    /// What confines them.
+    pub(crate) backend: SandboxBackend,
+    /// The image of the backend docker.
+    pub(crate) image: Option<String>,
+    /// What happens where they cannot be confined.
+    pub(crate) fallback: SandboxFallback,
+    /// Whom they can talk to.
+    pub(crate) network: SandboxNetwork,
+    /// Whether they may make Unix sockets.
+    pub(crate) unix_sockets: bool,
+    /// What they may read and execute besides the system's programs.
+    pub(crate) read: Vec<PathBuf>,
+    /// What they may write besides their workspace.
+    pub(crate) write: Vec<PathBuf>,
+    /// Variables of their environment.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Memory of one command.
+    pub(crate) memory_bytes: Option<NonZero<u64>>,
+    /// Processes of one command.
+    pub(crate) processes: Option<NonZero<u64>>,
+    /// The size of a file that a command writes.
+    pub(crate) file_bytes: Option<NonZero<u64>>,
+    /// Processor time of each process.
+    pub(crate) cpu_seconds: Option<NonZero<u64>>,
+}
+
+/// What confines commands.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SandboxBackend {
+    /// Landlock and seccomp of the kernel.
+    #[default]
+    Landlock,
+    /// The program bwrap.
+    Bubblewrap,
+    /// A container for each command.
+    Docker,
+    /// Nothing.
+    None,
+}
+
+/// What happens where commands cannot be confined.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SandboxFallback {
+    /// They do not run.
+    #[default]
+    Refuse,
+    /// They run all the same.
+    Unconfined,
+}
+
+/// Whom commands can talk to.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SandboxNetwork {
+    /// Nobody.
+    #[default]
+    None,
+    /// Everybody.
+    All,
+}
+
+/// Which commands ask a person.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Approvals {
+    /// Whether dangerous commands ask.
+    pub(crate) mode: ApprovalMode,
+    /// Commands that never run.
+    pub(crate) deny: Vec<String>,
+}
+
+/// Whether dangerous commands ask.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ApprovalMode {
+    /// They do.
+    #[default]
+    Manual,
+    /// They do not.
+    Off,
 }
 
 /// How many requests each key may make.

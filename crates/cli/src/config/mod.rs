@@ -6,6 +6,7 @@ mod providers;
 mod read;
 #[cfg(test)]
 mod reference;
+mod sandbox;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -52,6 +53,10 @@ pub(crate) struct Config {
     pub(crate) max_tool_output_chars: usize,
     /// Time that one tool call may take.
     pub(crate) tool_time: Duration,
+    /// How commands of agents are run.
+    pub(crate) sandbox: petasos_sandbox::Settings,
+    /// Which commands of agents ask a person.
+    pub(crate) approvals: petasos_tools::Approvals,
     /// Origins that may use the server from a browser; none for all.
     pub(crate) cors_origins: Vec<String>,
     /// How many requests each key may make.
@@ -97,6 +102,8 @@ impl Config {
                 .tool_output_chars
                 .map_or(DEFAULT_TOOL_OUTPUT_CHARS, NonZero::get),
             tool_time: time(file.limits.tool_seconds).unwrap_or(DEFAULT_TOOL_TIME),
+            sandbox: sandbox::settings(file.sandbox)?,
+            approvals: sandbox::approvals(file.approvals, file.command_allowlist),
             cors_origins: file.cors.origins,
             rate_limit: file.rate_limit.map(|limit| RateLimit {
                 per_second: limit.requests_per_second,

@@ -76,9 +76,9 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.extend(checks::agent_files(&home));
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);
+        checks.extend(checks::sandbox(config));
     }
     checks.push(Check::ok("python3", "not used in this release"));
-    checks.push(Check::ok("sandbox", "not used in this release"));
     let failed = checks.iter().any(|check| check.status == Status::Fail);
     if args.format.json {
         output::json(&json!({ "ok": !failed, "checks": checks }))?;

@@ -33,7 +33,9 @@ pub(crate) struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        let (tools, limits) = (Toolbox::builtin(), Limits::default());
+        // No test of the engine runs a tool that uses its workspace.
+        let tools = petasos_testkit::tools::builtin("/nonexistent".into());
+        let limits = Limits::default();
         Setup { tools, hooks: Arc::new(NoHooks), limits, max_store_bytes: None }
     }
 }

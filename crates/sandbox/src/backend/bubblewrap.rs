@@ -21,6 +21,9 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
     if settings.network == Network::All {
         arguments.push("--share-net".to_owned());
     }
+    for (link, target) in visible::links() {
+        arguments.extend(["--symlink".to_owned(), target.display().to_string(), link.to_owned()]);
+    }
     let mut bind = |how: &str, path: &std::path::Path| {
         let path = path.display().to_string();
         arguments.extend([how.to_owned(), path.clone(), path]);

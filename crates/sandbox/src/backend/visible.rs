@@ -37,7 +37,16 @@ pub(super) const DEVICES: &[&str] = &[
 /// What a command may read and execute: programs and what the settings add, without what is hidden.
 pub(super) fn programs(settings: &Settings) -> Vec<PathBuf> {
     let roots = PROGRAMS.iter().map(PathBuf::from).chain(settings.read.iter().cloned());
-    roots.flat_map(|root| without(root, &settings.hidden)).collect()
+    // A root may be a link: what matters is where it leads.
+    let roots = roots.filter_map(|root| root.canonicalize().ok());
+    let hidden: Vec<PathBuf> =
+        settings.hidden.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone())).collect();
+    roots.flat_map(|root| without(root, &hidden)).collect()
+}
+
+/// Those of them that are links, such as `/bin`, with where they lead.
+pub(super) fn links() -> impl Iterator<Item = (&'static str, PathBuf)> {
+    PROGRAMS.iter().filter_map(|&root| Some((root, std::fs::read_link(root).ok()?)))
 }
 
 /// `root`, or if something hidden lies below it, everything else below it.
@@ -53,7 +62,9 @@ fn without(root: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
 
 fn children(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let mut children: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    // A link needs no rule of its own, and its target must not get one by it.
+    let real = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    let mut children: Vec<PathBuf> = real.map(|entry| entry.path()).collect();
     children.sort();
     children
 }

@@ -13,3 +13,5 @@ mod sessions;
 mod streams;
 mod transfer;
 mod turns;
+
+petasos_sandbox::supervisor_of_tests!();

@@ -1,0 +1,137 @@
+//! `read_file`: lines of a text file in the workspace.
+
+use std::io::{BufRead, BufReader, Read};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use petasos_core::event::ToolEffect;
+use petasos_core::model::ToolSpec;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::parse;
+use crate::blocking::blocking;
+use crate::tool::{Invocation, Tool, ToolOutput};
+use crate::workspace::Workspaces;
+
+const DEFAULT_LINES: usize = 500;
+const MAX_LINES: usize = 2000;
+/// The most characters of one answer.
+const MAX_CHARS: usize = 60_000;
+/// The most characters of one line.
+const MAX_LINE_CHARS: usize = 2000;
+/// The largest file that is read.
+const MAX_BYTES: u64 = 50 * 1024 * 1024;
+
+/// Reads files.
+#[derive(Clone)]
+pub(crate) struct ReadFile {
+    pub(crate) workspaces: Workspaces,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: String,
+    offset: Option<usize>,
+    limit: Option<usize>,
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "read_file".to_owned(),
+            description: "Read a text file of the workspace. Lines come as number|text.".to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "path": { "type": "string" },
+                    "offset": { "type": "integer", "description": "The first line, from 1." },
+                    "limit": { "type": "integer", "description": "How many lines, 500 unless set." },
+                },
+                "required": ["path"],
+            }),
+        }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::ReadOnly
+    }
+
+    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        input.get("path")?.as_str().map(str::to_owned)
+    }
+
+    fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
+        let tool = self.clone();
+        blocking(move || tool.read(&invocation)).boxed()
+    }
+}
+
+impl ReadFile {
+    fn read(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
+        let input: Input = parse(&invocation.input)?;
+        let workspace = self.workspaces.open(invocation)?;
+        let path = workspace.relative(&input.path)?;
+        let file = workspace.open_file(&path)?;
+        let size = file.metadata().map_err(|error| workspace.explain(&path, &error))?.len();
+        if size > MAX_BYTES {
+            return Err(format!("{} has {size} bytes, too many to read; use the terminal.", path.display()));
+        }
+        let mut reader = BufReader::new(file.take(MAX_BYTES));
+        let beginning = reader.fill_buf().map_err(|error| workspace.explain(&path, &error))?;
+        if beginning.contains(&0) {
+            return Err(format!("{} is a binary file of {size} bytes.", path.display()));
+        }
+        let first = input.offset.unwrap_or(1).max(1);
+        let page = Page::read(reader, first, input.limit.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES))
+            .map_err(|error| workspace.explain(&path, &error))?;
+        let mut text = json!({ "content": page.content, "total_lines": page.total_lines, "file_size": size });
+        if page.next <= page.total_lines {
+            text["truncated"] = true.into();
+            text["next_offset"] = page.next.into();
+        } else if first > page.total_lines.max(1) {
+            return Err(format!("{} has only {} lines.", path.display(), page.total_lines));
+        }
+        Ok(ToolOutput::ok(text.to_string()))
+    }
+}
+
+/// Some lines of a file.
+struct Page {
+    content: String,
+    total_lines: usize,
+    /// The line after the last that is shown.
+    next: usize,
+}
+
+impl Page {
+    fn read(mut reader: impl BufRead, first: usize, limit: usize) -> std::io::Result<Page> {
+        let mut page = Page { content: String::new(), total_lines: 0, next: first };
+        let (mut line, mut chars) = (Vec::new(), 0);
+        let mut full = false;
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            page.total_lines += 1;
+            if page.total_lines >= first && page.total_lines < first + limit && !full {
+                let shown = shown(&line);
+                chars += shown.len() + 8;
+                full = chars > MAX_CHARS && page.next > first;
+                if !full {
+                    page.content.push_str(&format!("{}|{shown}\n", page.total_lines));
+                    page.next = page.total_lines + 1;
+                }
+            }
+            line.clear();
+        }
+        Ok(page)
+    }
+}
+
+fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end_matches(['\n', '\r']);
+    match text.char_indices().nth(MAX_LINE_CHARS) {
+        Some((end, _)) => format!("{} [… the line goes on]", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,208 @@
+//! `terminal`: runs a shell command in the workspace.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use petasos_core::event::ToolEffect;
+use petasos_core::model::ToolSpec;
+use petasos_sandbox::{Ended, Limit, Network, Process, Sandbox};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::io::AsyncReadExt;
+use tokio::time::{Instant, timeout_at};
+
+use crate::arguments::parse;
+use crate::commands::{self, Approvals};
+use crate::output::Collector;
+use crate::processes::Processes;
+use crate::redact::Redactor;
+use crate::shell::Shell;
+use crate::tool::{Invocation, Risk, Tool, ToolOutput};
+use crate::workspace::{Workspace, Workspaces};
+
+pub(crate) const NAME: &str = "terminal";
+
+const DEFAULT_SECONDS: u64 = 180;
+const MAX_SECONDS: u64 = 600;
+/// How long a command may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs shell commands.
+#[derive(Clone)]
+pub(crate) struct Terminal {
+    pub(crate) workspaces: Workspaces,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) processes: Processes,
+    pub(crate) approvals: Approvals,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    command: String,
+    #[serde(default)]
+    background: bool,
+    timeout: Option<u64>,
+    workdir: Option<String>,
+    #[serde(default)]
+    pty: bool,
+}
+
+impl Tool for Terminal {
+    fn spec(&self) -> ToolSpec {
+        let network = match self.sandbox.settings().network {
+            Network::None => " There is no network.",
+            Network::All => "",
+        };
+        ToolSpec {
+            name: NAME.to_owned(),
+            description: format!(
+                "Run a shell command in the workspace, each in a shell of its own. What it leaves running ends with \
+                 it: use background for servers and long work, and the tool process to look after them.{network}"
+            ),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "command": { "type": "string" },
+                    "background": { "type": "boolean" },
+                    "timeout": { "type": "integer", "description": "Seconds, 180 unless set, at most 600." },
+                    "workdir": { "type": "string", "description": "Where to run it, relative to the workspace." },
+                    "pty": { "type": "boolean", "description": "Run it on a terminal." },
+                },
+                "required": ["command"],
+            }),
+        }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::SideEffect
+    }
+
+    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        input.get("command")?.as_str().map(str::to_owned)
+    }
+
+    fn risk(&self, input: &Map<String, Value>) -> Risk {
+        let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        commands::judge(command, &self.approvals)
+    }
+
+    fn sudo_command(&self, input: &Map<String, Value>) -> Option<String> {
+        let command = input.get("command")?.as_str()?;
+        (commands::sudo_calls(command) > 0).then(|| command.to_owned())
+    }
+
+    fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
+        let terminal = self.clone();
+        async move { terminal.execute(&invocation).await.unwrap_or_else(ToolOutput::error) }.boxed()
+    }
+}
+
+impl Terminal {
+    async fn execute(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
+        let input: Input = parse(&invocation.input)?;
+        if let Risk::Forbidden { reason } = commands::judge(&input.command, &self.approvals) {
+            return Err(reason);
+        }
+        let seconds = input.timeout.unwrap_or(DEFAULT_SECONDS);
+        if !input.background && !(1..=MAX_SECONDS).contains(&seconds) {
+            return Err(format!(
+                "timeout must be 1 to {MAX_SECONDS} seconds; use background for longer work"
+            ));
+        }
+        let workspace = self.workspaces.open(invocation)?;
+        let mut shell = Shell::new(&self.sandbox, &workspace, invocation);
+        shell.pty = input.pty;
+        shell.directory = input.workdir.as_deref();
+        let redactor = shell.redactor();
+        let mut process = shell.start(&input.command).await?;
+        if input.background {
+            let id = self.processes.add(&workspace, &input.command, process, redactor)?;
+            let hint = "It runs. Use the tool process with this process_id to see its output, wait for it or end it.";
+            return Ok(ToolOutput::ok(json!({ "process_id": id, "hint": hint }).to_string()));
+        }
+        if !input.pty {
+            process.stdin = None;
+        }
+        let run = Run { workspace: &workspace, redactor, limit: Duration::from_secs(seconds) };
+        Ok(run.finish(process, &invocation.tool_use_id).await)
+    }
+}
+
+/// A command in the foreground.
+pub(crate) struct Run<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) redactor: Redactor,
+    pub(crate) limit: Duration,
+}
+
+impl Run<'_> {
+    /// Gathers the output until the command ends or its time is up.
+    pub(crate) async fn finish(mut self, mut process: Process, tool_use_id: &str) -> ToolOutput {
+        let mut collector = Collector::new(tool_use_id);
+        let deadline = Instant::now() + self.limit;
+        let mut ended = timeout_at(deadline, self.gather(&mut process, &mut collector)).await.ok();
+        let in_time = ended.is_some();
+        if !in_time {
+            process.terminate();
+            let gathering = self.gather(&mut process, &mut collector);
+            ended = timeout_at(Instant::now() + GRACE, gathering).await.ok();
+        }
+        // What is deaf to being asked is killed.
+        drop(process);
+        collector.push(self.workspace, &self.redactor.finish());
+        let output = collector.finish(self.workspace);
+        if in_time {
+            report(output, ended.unwrap_or_default())
+        } else {
+            let seconds = self.limit.as_secs();
+            let error = format!(
+                "It ran for {seconds} s, the time it had, and was ended. Use background for long work."
+            );
+            let text = json!({ "output": output, "exit_code": 124, "error": error });
+            ToolOutput::error(text.to_string())
+        }
+    }
+
+    async fn gather(&mut self, process: &mut Process, collector: &mut Collector) -> Ended {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match process.stdout.read(&mut buffer).await {
+                Ok(0) | Err(_) => return process.wait().await,
+                Ok(count) => {
+                    let piece = self.redactor.push(buffer.get(..count).unwrap_or_default());
+                    collector.push(self.workspace, &piece);
+                }
+            }
+        }
+    }
+}
+
+/// What the model is told about a command that ended.
+fn report(output: String, ended: Ended) -> ToolOutput {
+    let mut text = json!({ "output": output, "exit_code": exit_code(&ended) });
+    if let Some(error) = problem(&ended) {
+        text["error"] = Value::String(error);
+        return ToolOutput::error(text.to_string());
+    }
+    if ended.left_running > 0 {
+        let note = format!("{} processes that it left running were ended with it.", ended.left_running);
+        text["note"] = Value::String(note);
+    }
+    ToolOutput::ok(text.to_string())
+}
+
+/// The code that a shell would report.
+pub(crate) fn exit_code(ended: &Ended) -> i32 {
+    ended.code.or(ended.signal.map(|signal| 128 + signal)).unwrap_or(-1)
+}
+
+/// Why a command did not end by itself.
+pub(crate) fn problem(ended: &Ended) -> Option<String> {
+    let over = ended.over.map(|limit| match limit {
+        Limit::Memory => "It used more memory than a command may and was ended.",
+        Limit::Processes => "It started more processes than a command may and was ended.",
+    });
+    over.map(str::to_owned).or_else(|| ended.problem.clone())
+}

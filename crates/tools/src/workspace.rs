@@ -1,0 +1,173 @@
+//! Workspaces: the directories that tools work in, and the only way in which tools touch files there.
+//!
+//! A workspace belongs to a tenant, an agent and a user, or to a session without a user. Files are reached through a
+//! handle of the directory: the kernel resolves each path beneath it, so that neither `..` nor a link leads out.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use rustix::fs::OFlags;
+use sha2::{Digest, Sha256};
+
+use crate::tool::Invocation;
+
+/// Where we keep our own files in a workspace.
+pub(crate) const OURS: &str = ".petasos";
+/// Where commands keep what they need for a moment.
+const TEMPORARY: &str = ".petasos/tmp";
+
+/// All workspaces of a server.
+#[derive(Debug, Clone)]
+pub struct Workspaces {
+    root: PathBuf,
+}
+
+impl Workspaces {
+    /// Workspaces below `root`, which is made when the first of them is.
+    pub fn new(root: PathBuf) -> Self {
+        Workspaces { root }
+    }
+
+    /// The workspace of a call. The first use makes it.
+    pub fn open(&self, invocation: &Invocation) -> Result<Workspace, String> {
+        let path = self.path(invocation);
+        Workspace::make(&path)
+            .map_err(|error| format!("The workspace {} cannot be used: {error}.", path.display()))
+    }
+
+    /// Readable as far as the ids are; the last part tells apart what differs in anything.
+    fn path(&self, invocation: &Invocation) -> PathBuf {
+        let (tenant, agent) = (invocation.tenant.as_str(), invocation.agent_id.as_str());
+        let (kind, whose) = match &invocation.user_id {
+            Some(user_id) => ("user", user_id.as_str()),
+            None => ("session", invocation.session_id.as_str()),
+        };
+        let mut hash = Sha256::new();
+        for part in [tenant, agent, kind, whose] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        let hash: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        self.root.join(tenant).join(agent).join(format!("{kind}-{hash}"))
+    }
+}
+
+/// One workspace.
+#[derive(Debug)]
+pub struct Workspace {
+    path: PathBuf,
+    directory: Dir,
+}
+
+impl Workspace {
+    fn make(path: &Path) -> io::Result<Self> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)?;
+        let path = path.canonicalize()?;
+        let directory = Dir::open_ambient_dir(&path, ambient_authority())?;
+        if !directory.is_dir(TEMPORARY) {
+            directory.create_dir_all(TEMPORARY)?;
+        }
+        Ok(Workspace { path, directory })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where commands keep what they need for a moment.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.path.join(TEMPORARY)
+    }
+
+    /// The handle through which everything below is reached.
+    pub(crate) fn directory(&self) -> &Dir {
+        &self.directory
+    }
+
+    /// A path as a model writes it, as one below the workspace. What is outside is refused here or when it is used.
+    pub(crate) fn relative(&self, path: &str) -> Result<PathBuf, String> {
+        let path = path.strip_prefix("~/").unwrap_or(path);
+        let path = Path::new(path);
+        let below = match path.strip_prefix(&self.path) {
+            Ok(below) => below,
+            Err(_) if path.is_absolute() => return Err(self.outside(path)),
+            Err(_) => path,
+        };
+        let below: PathBuf = below.components().filter(|part| *part != Component::CurDir).collect();
+        Ok(if below.as_os_str().is_empty() { PathBuf::from(".") } else { below })
+    }
+
+    /// Opens a regular file to read it.
+    pub(crate) fn open_file(&self, path: &Path) -> Result<File, String> {
+        let mut options = OpenOptions::new();
+        // A pipe must not hold us up until somebody writes to it.
+        options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+        let file = self.directory.open_with(path, &options).map_err(|error| self.explain(path, &error))?;
+        match file.metadata() {
+            Ok(metadata) if metadata.is_file() => Ok(file),
+            Ok(metadata) if metadata.is_dir() => Err(format!("{} is a directory.", path.display())),
+            Ok(_) => Err(format!("{} is no regular file.", path.display())),
+            Err(error) => Err(self.explain(path, &error)),
+        }
+    }
+
+    /// Puts a file in place, whole or not at all, with the directories above it.
+    pub(crate) fn write_file(&self, path: &Path, content: &[u8]) -> Result<(), String> {
+        let explain = |error: io::Error| self.explain(path, &error);
+        let is_link = self.directory.symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        // What a link leads to is written, if that is in the workspace.
+        let real =
+            if is_link { self.directory.canonicalize(path).map_err(explain)? } else { path.to_owned() };
+        let path = real.as_path();
+        let Some(name) = path.file_name() else { return Err(format!("{} is no file.", path.display())) };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = match parent {
+            Some(parent) => {
+                self.directory.create_dir_all(parent).map_err(explain)?;
+                self.directory.open_dir(parent).map_err(explain)?
+            }
+            None => self.directory.try_clone().map_err(explain)?,
+        };
+        let old = parent.metadata(name).ok();
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
+            return Err(format!("{} is there and is no regular file.", path.display()));
+        }
+        let draft = format!(".{}.{}", name.to_string_lossy(), uuid::Uuid::now_v7().simple());
+        let written = (|| {
+            parent.write(&draft, content)?;
+            if let Some(old) = old {
+                parent.set_permissions(&draft, old.permissions())?;
+            }
+            parent.rename(&draft, &parent, name)
+        })();
+        if written.is_err() {
+            // It may never have been made.
+            let _ = parent.remove_file(&draft);
+        }
+        written.map_err(explain)
+    }
+
+    /// What the model is told about a file that cannot be used.
+    pub(crate) fn explain(&self, path: &Path, error: &io::Error) -> String {
+        let shown = path.display();
+        match error.kind() {
+            io::ErrorKind::NotFound => format!("{shown} is not there."),
+            _ if error.raw_os_error() == Some(rustix::io::Errno::XDEV.raw_os_error()) => self.outside(path),
+            // This is how a path that leads out is reported.
+            io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => self.outside(path),
+            _ => format!("{shown}: {error}."),
+        }
+    }
+
+    fn outside(&self, path: &Path) -> String {
+        let (path, workspace) = (path.display(), self.path.display());
+        format!("{path} is outside of the workspace. Paths are relative to it, or start with {workspace}.")
+    }
+}

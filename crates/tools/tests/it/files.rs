@@ -1,0 +1,92 @@
+//! `read_file` and `write_file`, and the ways out of a workspace that there are not.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_file_is_written_and_read() {
+    let world = World::new();
+    let written =
+        world.ok("write_file", json!({ "path": "a/b/notes.txt", "content": "one\ntwo\nthree" })).await;
+    assert_eq!(written, json!({ "path": "a/b/notes.txt", "bytes_written": 13 }));
+    let read = world.ok("read_file", json!({ "path": "./a/b/../b/notes.txt" })).await;
+    assert_eq!(read["content"], "1|one\n2|two\n3|three\n");
+    let absolute = world.workspace().join("a/b/notes.txt");
+    let read = world.ok("read_file", json!({ "path": absolute, "offset": 2, "limit": 1 })).await;
+    assert_eq!((read["content"].as_str(), read["next_offset"].as_u64()), (Some("2|two\n"), Some(3)));
+    world.ok("write_file", json!({ "path": "~/a/b/notes.txt", "content": "" })).await;
+    assert_eq!(world.ok("read_file", json!({ "path": "a/b/notes.txt" })).await["content"], "");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_says_why() {
+    let world = World::new();
+    world
+        .ok(
+            "terminal",
+            json!({ "command": "mkdir d; head -c 100 /dev/zero > zero; mkfifo pipe; echo x > short" }),
+        )
+        .await;
+    for (path, words) in [
+        ("missing", "missing is not there"),
+        ("d", "is a directory"),
+        ("zero", "binary file of 100 bytes"),
+        ("pipe", "no regular file"),
+    ] {
+        let text = world.error("read_file", json!({ "path": path })).await;
+        assert!(text.contains(words), "{text}");
+    }
+    assert!(world.error("read_file", json!({ "path": "short", "offset": 5 })).await.contains("only 1 lines"));
+    assert!(
+        world.error("write_file", json!({ "path": "d", "content": "" })).await.contains("no regular file")
+    );
+    assert!(
+        world.error("write_file", json!({ "path": "pipe", "content": "" })).await.contains("no regular file")
+    );
+}
+
+#[tokio::test]
+async fn no_path_leads_out_of_the_workspace() {
+    let world = World::new();
+    let workspace = world.workspace();
+    let secret = world.home.path().join("petasos.db");
+    std::fs::write(&secret, "secret data").unwrap();
+    let other = workspace.with_file_name("user-other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("theirs"), "secret data").unwrap();
+    symlink(&secret, workspace.join("link")).unwrap();
+    symlink("../user-other", workspace.join("relative_link")).unwrap();
+    symlink(world.home.path(), workspace.join("directory_link")).unwrap();
+    symlink("/proc/self/root", workspace.join("root")).unwrap();
+    symlink("link", workspace.join("link_to_link")).unwrap();
+    let secret = secret.display().to_string();
+    for path in [
+        secret.clone(),
+        "../user-other/theirs".to_owned(),
+        "a/../../user-other/theirs".to_owned(),
+        format!("{}/../user-other/theirs", workspace.display()),
+        "link".to_owned(),
+        "link_to_link".to_owned(),
+        "relative_link/theirs".to_owned(),
+        "directory_link/petasos.db".to_owned(),
+        format!("root{secret}"),
+        "/proc/self/environ".to_owned(),
+        format!("/proc/self/cwd/../..{secret}"),
+        "/etc/passwd".to_owned(),
+        "/dev/fd/0".to_owned(),
+    ] {
+        let text = world.error("read_file", json!({ "path": path })).await;
+        assert!(!text.contains("secret data"), "{path}: {text}");
+        let text = world.error("write_file", json!({ "path": path, "content": "overwritten" })).await;
+        assert!(!text.is_empty());
+    }
+    for path in ["../escaped", "relative_link/new", "directory_link/new", "/tmp/petasos-escaped"] {
+        world.error("write_file", json!({ "path": path, "content": "x" })).await;
+    }
+    assert_eq!(std::fs::read_to_string(world.home.path().join("petasos.db")).unwrap(), "secret data");
+    assert_eq!(std::fs::read_to_string(other.join("theirs")).unwrap(), "secret data");
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
+}
