@@ -70,6 +70,11 @@ impl Home {
         self.path.join("workspaces")
     }
 
+    /// The directory with skills that agents are configured with.
+    pub(crate) fn skills(&self) -> PathBuf {
+        self.path.join("skills")
+    }
+
     /// The file that says where the running server is.
     pub(crate) fn server(&self) -> PathBuf {
         self.path.join("server.json")

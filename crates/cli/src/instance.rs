@@ -124,6 +124,12 @@ async fn bind(
         limits: config.limits,
         max_tool_output_chars: config.max_tool_output_chars,
         tool_time: config.tool_time,
+        memory: config.memory,
+        skills: petasos_engine::SkillOptions {
+            settings: config.skills,
+            directory: Some(home.skills()),
+            client: Some(petasos_net::Client::guarded(&config.net, config.guard)?),
+        },
     });
     let options = petasos_server::Options {
         engine: engine.clone(),

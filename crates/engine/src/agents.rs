@@ -27,6 +27,7 @@ impl Engine {
         definition: AgentDefinition,
     ) -> Result<AgentVersion> {
         definition.validate()?;
+        self.check_skills(&definition, &[]).await?;
         let at = now();
         let agent = AgentVersion {
             id: id.unwrap_or_else(|| AgentId::from_uuid(Uuid::now_v7())),
@@ -85,6 +86,7 @@ impl Engine {
             if definition == current.definition {
                 return Ok(current);
             }
+            self.check_skills(&definition, &current.definition.skills).await?;
             let version = current.version + 1;
             let next = AgentVersion { version, definition, updated_at: now(), ..current };
             match self.shared.store.add_agent_version(next.clone()).await {

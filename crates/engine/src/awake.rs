@@ -26,7 +26,7 @@ use crate::feed::{Feed, lock};
 use crate::hooks::{Observation, TurnInfo};
 use crate::observed::{Observed, observed};
 use crate::sessions::Submission;
-use crate::{load, observers};
+use crate::{load, observers, prompt};
 
 /// How long an actor waits before it tries to write again.
 const WRITE_RETRIES: [Duration; 4] = [
@@ -161,10 +161,12 @@ impl Actor {
         if expected_sequence.is_some_and(|expected| expected != actual) {
             return Err(Error::MovedOn { id: self.header.id.to_string() });
         }
+        let prompt =
+            prompt::for_first_turn(&self.shared, &self.header, &self.agent, &self.state, &events).await?;
         let sent = events.len();
         let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
         let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
-        let result = self.feed_input(Input::User { events, said_so_far, prompt: None }).await;
+        let result = self.feed_input(Input::User { events, said_so_far, prompt }).await;
         self.feed.release();
         let events = result?;
         // What needs them starts after this.

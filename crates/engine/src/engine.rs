@@ -20,10 +20,13 @@ use crate::error::{Error, Result};
 use crate::feed::{Feeds, lock};
 use crate::hooks::Hooks;
 use crate::injected::Injected;
+use crate::memory::{MemorySettings, MemoryTool};
 use crate::metrics::Metrics;
 use crate::observers::Observers;
 use crate::rest::Resting;
 use crate::secrets::Secrets;
+use crate::session_search::SessionSearch;
+use crate::skills::{SkillOptions, Skills};
 
 /// How many requests may wait for one session.
 const MAX_WAITING: usize = 256;
@@ -44,6 +47,10 @@ pub struct Options {
     pub max_tool_output_chars: usize,
     /// The most time that one tool call may take.
     pub tool_time: Duration,
+    /// How much agents may note about users and their work.
+    pub memory: MemorySettings,
+    /// Where skills come from.
+    pub skills: SkillOptions,
 }
 
 /// The door to all sessions. Cheap to clone.
@@ -61,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) max_tool_output_chars: usize,
     pub(crate) tool_time: Duration,
+    pub(crate) memory: MemorySettings,
+    pub(crate) skills: Arc<Skills>,
     pub(crate) feeds: Feeds,
     pub(crate) metrics: Metrics,
     /// Sessions that have an actor. Commands are queued under this lock and an actor retires under it, so none
@@ -82,14 +91,22 @@ pub(crate) struct Shared {
 impl Engine {
     /// Makes an engine. Call [`Engine::recover`] before serving.
     pub fn new(options: Options) -> Self {
+        let skills = Arc::new(Skills::new(Arc::clone(&options.store), options.skills));
+        let mut tools = options.tools;
+        // These work on what the store keeps for users, so they are made here.
+        tools.add(MemoryTool { store: Arc::clone(&options.store), settings: options.memory });
+        tools.add(SessionSearch(Arc::clone(&options.store)));
+        skills.add_tools(&mut tools);
         let shared = Shared {
             store: options.store,
             models: options.models,
-            tools: options.tools,
+            tools,
             hooks: options.hooks,
             limits: options.limits,
             max_tool_output_chars: options.max_tool_output_chars,
             tool_time: options.tool_time,
+            memory: options.memory,
+            skills,
             feeds: Feeds::default(),
             metrics: Metrics::default(),
             awake: Mutex::new(HashMap::new()),

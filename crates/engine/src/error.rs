@@ -23,6 +23,14 @@ pub enum Error {
     /// The agent's definition cannot be used.
     #[error(transparent)]
     InvalidDefinition(#[from] InvalidDefinition),
+    /// A skill cannot be had, or cannot be used.
+    #[error("the skill {name} cannot be used: {problem}")]
+    InvalidSkill {
+        /// The skill.
+        name: String,
+        /// Why not.
+        problem: String,
+    },
     /// A field of the request cannot be used.
     #[error("{field}: {problem}")]
     Invalid {

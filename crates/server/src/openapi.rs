@@ -108,6 +108,14 @@ impl Operation {
         self
     }
 
+    /// The route needs a parameter in the query.
+    pub(crate) fn required_query(mut self, name: &str, about: &str, schema: Value) -> Self {
+        self.parameters.push(
+            json!({ "name": name, "in": "query", "required": true, "description": about, "schema": schema }),
+        );
+        self
+    }
+
     /// The route takes a header.
     pub(crate) fn header(mut self, name: &str, about: &str) -> Self {
         let schema = json!({ "type": "string" });

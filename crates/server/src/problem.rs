@@ -97,6 +97,9 @@ impl From<Error> for Problem {
             Error::NotFound { kind, id } => Problem::not_found(kind, &id),
             Error::Refused(refusal) => refused(refusal, message),
             Error::InvalidDefinition(invalid) => Problem::validation(invalid.field, invalid.problem),
+            Error::InvalidSkill { name, .. } => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_skill", message).with("skill", name)
+            }
             Error::Invalid { field, problem } => Problem::validation(field, problem),
             Error::VersionConflict { actual, .. } => {
                 conflict("version_conflict").with("version", actual).no_retry()

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petasos_core::limits::Limits;
-use petasos_engine::{Engine, Hooks, NoHooks, Options};
+use petasos_engine::{Engine, Hooks, MemorySettings, NoHooks, Options, SkillOptions, SkillSettings};
 use petasos_models::Settings;
+use petasos_net::{Client as HttpClient, Guard, Options as NetOptions};
 use petasos_server::{Patience, RateLimit, Server};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_tools::{Tool, Toolbox};
@@ -55,6 +56,12 @@ pub struct Setup {
     pub max_store_bytes: Option<u64>,
     /// The most time that one tool call may take.
     pub tool_time: Duration,
+    /// How much agents may note.
+    pub memory: MemorySettings,
+    /// Bounds of skills.
+    pub skills: SkillSettings,
+    /// What may be reached on the word of a caller or a model.
+    pub guard: Guard,
 }
 
 impl Default for Setup {
@@ -73,6 +80,9 @@ impl Default for Setup {
             metrics_public: false,
             max_store_bytes: None,
             tool_time: Duration::from_secs(60),
+            memory: MemorySettings::default(),
+            skills: SkillSettings::default(),
+            guard: Guard::default(),
         }
     }
 }
@@ -127,6 +137,12 @@ impl TestServer {
             limits: setup.limits,
             max_tool_output_chars: 100_000,
             tool_time: setup.tool_time,
+            memory: setup.memory,
+            skills: SkillOptions {
+                settings: setup.skills,
+                directory: Some(home.path().join("skills")),
+                client: Some(HttpClient::guarded(&NetOptions::default(), setup.guard.clone()).unwrap()),
+            },
         });
         engine.recover().await.unwrap();
         let options = petasos_server::Options {

@@ -47,6 +47,10 @@ pub(crate) struct Config {
     pub(crate) guard: petasos_net::Guard,
     /// Bounds of turns and sessions.
     pub(crate) limits: petasos_core::limits::Limits,
+    /// How much agents may note.
+    pub(crate) memory: petasos_engine::MemorySettings,
+    /// Bounds of skills.
+    pub(crate) skills: petasos_engine::SkillSettings,
     /// Bytes of a request's body.
     pub(crate) max_body_bytes: usize,
     /// Characters of a tool's result.
@@ -96,6 +100,8 @@ impl Config {
             net,
             guard: egress::guard(&file.egress)?,
             limits: turn_limits(&file.limits),
+            memory: memory_settings(&file.memory),
+            skills: skill_settings(&file.skills),
             max_body_bytes: file.limits.body_bytes.map_or(DEFAULT_BODY_BYTES, NonZero::get),
             max_tool_output_chars: file
                 .limits
@@ -144,6 +150,23 @@ fn model_settings(file: &file::Models) -> petasos_models::Settings {
     settings
 }
 
+fn memory_settings(file: &file::Memory) -> petasos_engine::MemorySettings {
+    let mut settings = petasos_engine::MemorySettings::default();
+    set(&mut settings.memory_chars, file.memory_chars.map(NonZero::get));
+    set(&mut settings.user_chars, file.user_chars.map(NonZero::get));
+    settings
+}
+
+fn skill_settings(file: &file::Skills) -> petasos_engine::SkillSettings {
+    let mut settings = petasos_engine::SkillSettings::default();
+    set(&mut settings.learned, file.learned.map(NonZero::get));
+    set(&mut settings.content_chars, file.content_chars.map(NonZero::get));
+    set(&mut settings.files, file.files.map(NonZero::get));
+    set(&mut settings.file_bytes, file.file_bytes.map(NonZero::get));
+    set(&mut settings.index_chars, file.index_chars.map(NonZero::get));
+    settings
+}
+
 fn time(seconds: Option<Seconds>) -> Option<Duration> {
     seconds.map(|Seconds(time)| time)
 }
@@ -178,6 +201,8 @@ mod tests {
 listen: 127.0.0.1:1
 limits: { turn_seconds: 1.5, session_tokens: 7, body_bytes: 10, tool_output_chars: 11, tool_seconds: 12 }
 models: { max_attempts: 1, first_byte_seconds: 2, connect_seconds: 3, output_chars: 4 }
+memory: { memory_chars: 13, user_chars: 14 }
+skills: { learned: 15, content_chars: 16, files: 17, file_bytes: 18, index_chars: 19 }
 cors: { origins: ['https://a'] }
 metrics: { public: true }
 log: { level: debug, format: json }
@@ -192,6 +217,9 @@ log: { level: debug, format: json }
         assert_eq!(config.models.first_byte_timeout, Duration::from_secs(2));
         assert_eq!(config.net.connect_timeout, Duration::from_secs(3));
         assert_eq!(config.models.max_output_chars, 4);
+        assert_eq!((config.memory.memory_chars, config.memory.user_chars), (13, 14));
+        assert_eq!((config.skills.learned, config.skills.content_chars), (15, 16));
+        assert_eq!((config.skills.files, config.skills.file_bytes, config.skills.index_chars), (17, 18, 19));
         assert_eq!(config.cors_origins, ["https://a"]);
         assert!(config.metrics_public);
         assert_eq!(config.log_format, LogFormat::Json);

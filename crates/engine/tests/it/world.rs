@@ -11,7 +11,8 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::step::UserEvent;
 use petasos_engine::{
-    Engine, Hooks, Item, NewSession, NoHooks, Options, Reader, Result, SessionDetail, Start,
+    Engine, Hooks, Item, MemorySettings, NewSession, NoHooks, Options, Reader, Result, SessionDetail,
+    SkillOptions, Start,
 };
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_store::{EventQuery, Order};
@@ -193,6 +194,8 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
         limits: setup.limits,
         max_tool_output_chars: 1_000_000,
         tool_time: Duration::from_secs(600),
+        memory: MemorySettings::default(),
+        skills: SkillOptions::default(),
     })
 }
 

@@ -1,0 +1,194 @@
+//! The texts of configured skills: in the definition, in a file of the installation, or at an address.
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use petasos_core::agent::{ConfiguredSkill, SkillSource};
+use petasos_net::{Client, Method};
+
+use super::{SkillSettings, document};
+use crate::feed::lock;
+
+/// How long fetching a text may take.
+const FETCH_TIME: Duration = Duration::from_secs(15);
+/// For how long a fetched text is used without asking again.
+const FRESH: Duration = Duration::from_secs(300);
+/// How many fetched texts are kept.
+const MAX_KEPT: usize = 256;
+const SKILL_FILE: &str = "SKILL.md";
+
+/// A skill whose text is here.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Loaded {
+    pub(super) description: String,
+    pub(super) content: Arc<str>,
+    /// The files that come with it.
+    pub(super) files: Vec<String>,
+}
+
+/// Where the texts come from.
+pub(super) struct Sources {
+    settings: SkillSettings,
+    directory: Option<PathBuf>,
+    client: Option<Client>,
+    fetched: Mutex<HashMap<String, (Instant, Arc<str>)>>,
+}
+
+impl Sources {
+    pub(super) fn new(settings: SkillSettings, directory: Option<PathBuf>, client: Option<Client>) -> Self {
+        Sources { settings, directory, client, fetched: Mutex::default() }
+    }
+
+    /// Reads a skill, or says why it cannot be read.
+    pub(super) async fn load(&self, skill: &ConfiguredSkill) -> Result<Loaded, String> {
+        let (content, files) = match &skill.source {
+            SkillSource::Inline { content } => (content.as_str().into(), Vec::new()),
+            SkillSource::Url { url } => (self.fetch(url).await?, Vec::new()),
+            SkillSource::File { path } => {
+                let (path, most) = (self.find(path)?, self.most_bytes());
+                let read = tokio::task::spawn_blocking(move || {
+                    Ok::<_, String>((read(&path, most)?.into(), files_beside(&path)))
+                });
+                read.await.map_err(|_| "it could not be read".to_owned())??
+            }
+        };
+        let description = document::configured(&content, &self.settings)?;
+        Ok(Loaded { description, content, files })
+    }
+
+    /// Reads a file that comes with a skill.
+    pub(super) async fn file(&self, skill: &ConfiguredSkill, path: &str) -> Result<String, String> {
+        document::refuse_bad_path(path)?;
+        let SkillSource::File { path: skill_path } = &skill.source else {
+            return Err(format!("there is no file {path}"));
+        };
+        let skill_file = self.find(skill_path)?;
+        let most = self.settings.file_bytes;
+        let wanted = inside(skill_file.parent().unwrap_or(&skill_file), Path::new(path))?;
+        let read = tokio::task::spawn_blocking(move || read(&wanted, most));
+        read.await.map_err(|_| "it could not be read".to_owned())?
+    }
+
+    /// The file of a skill. A path that leads out of the directory leads nowhere.
+    fn find(&self, path: &str) -> Result<PathBuf, String> {
+        let directory = self.directory.as_deref().ok_or("this server has no directory with skills")?;
+        let found = inside(directory, Path::new(path))?;
+        if found.is_dir() { inside(&found, Path::new(SKILL_FILE)) } else { Ok(found) }
+    }
+
+    /// A bound in bytes that no text of the allowed length exceeds.
+    fn most_bytes(&self) -> usize {
+        self.settings.content_chars.saturating_mul(4)
+    }
+
+    async fn fetch(&self, url: &str) -> Result<Arc<str>, String> {
+        let known = lock(&self.fetched).get(url).cloned();
+        if let Some((at, text)) = &known
+            && at.elapsed() < FRESH
+        {
+            return Ok(Arc::clone(text));
+        }
+        let fetched = tokio::time::timeout(FETCH_TIME, self.fetch_now(url)).await;
+        let fetched = fetched.unwrap_or_else(|_| Err(format!("{url} did not answer in time")));
+        match (fetched, known) {
+            (Ok(text), _) => {
+                let text: Arc<str> = text.into();
+                let mut fetched = lock(&self.fetched);
+                if fetched.len() >= MAX_KEPT {
+                    fetched.clear();
+                }
+                fetched.insert(url.to_owned(), (Instant::now(), Arc::clone(&text)));
+                Ok(text)
+            }
+            // An old text is better than none while the address cannot be reached.
+            (Err(_), Some((_, text))) => Ok(text),
+            (Err(problem), None) => Err(problem),
+        }
+    }
+
+    async fn fetch_now(&self, url: &str) -> Result<String, String> {
+        let client = self.client.as_ref().ok_or("this server does not fetch skills")?;
+        let failed = |error: petasos_net::Error| format!("{url} cannot be fetched: {error}");
+        let response = client.request(Method::Get, url, &[], None).await.map_err(failed)?;
+        match response.status() {
+            200 => response.text_bounded(self.most_bytes()).await.map_err(failed),
+            status => Err(format!("{url} answered with {status}; name the address of the text itself")),
+        }
+    }
+}
+
+/// A path under a directory, with every link followed, if it is still under it.
+fn inside(directory: &Path, path: &Path) -> Result<PathBuf, String> {
+    let shown = path.display();
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    if !plain {
+        return Err(format!("{shown} must be a path in the directory with skills"));
+    }
+    let missing = |_| format!("there is no file {shown}");
+    let directory = directory.canonicalize().map_err(missing)?;
+    let found = directory.join(path).canonicalize().map_err(missing)?;
+    if found.starts_with(&directory) { Ok(found) } else { Err(format!("there is no file {shown}")) }
+}
+
+fn read(path: &Path, most: usize) -> Result<String, String> {
+    let shown = path.file_name().unwrap_or(path.as_os_str()).display();
+    let length = std::fs::metadata(path).map_err(|_| format!("there is no file {shown}"))?.len();
+    if length > most as u64 {
+        return Err(format!("{shown} has {length} bytes; at most {most} are allowed"));
+    }
+    std::fs::read_to_string(path).map_err(|error| format!("{shown} cannot be read as text: {error}"))
+}
+
+/// The files that come with a skill, two levels deep, by path. Only a `SKILL.md` has a directory of its own.
+fn files_beside(skill_file: &Path) -> Vec<String> {
+    let Some(directory) = skill_file.parent().filter(|_| skill_file.ends_with(SKILL_FILE)) else {
+        return Vec::new();
+    };
+    let entries =
+        |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<String> = entries(directory.to_owned())
+        .filter(|path| path.is_dir())
+        .flat_map(entries)
+        .filter(|path| path.is_file())
+        .filter_map(|path| path.strip_prefix(directory).ok().map(|path| path.display().to_string()))
+        .filter(|path| document::refuse_bad_path(path).is_ok())
+        .collect();
+    files.sort();
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn skill(path: &str) -> ConfiguredSkill {
+        ConfiguredSkill { name: "brew".into(), source: SkillSource::File { path: path.into() } }
+    }
+
+    #[tokio::test]
+    async fn files_are_read_and_paths_stay_inside() {
+        let home = tempfile::tempdir().unwrap();
+        let skills = home.path().join("skills");
+        std::fs::create_dir_all(skills.join("brew/scripts")).unwrap();
+        std::fs::write(skills.join("brew/SKILL.md"), "# Tea\nBoil.").unwrap();
+        std::fs::write(skills.join("brew/scripts/boil.sh"), "boil").unwrap();
+        std::fs::write(skills.join("plain.md"), "Plain.").unwrap();
+        std::fs::write(home.path().join("secret.md"), "secret").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(home.path().join("secret.md"), skills.join("link.md")).unwrap();
+        let sources = Sources::new(SkillSettings::default(), Some(skills), None);
+        let loaded = sources.load(&skill("brew")).await.unwrap();
+        assert_eq!((loaded.description.as_str(), &*loaded.content), ("Tea", "# Tea\nBoil."));
+        assert_eq!(loaded.files, ["scripts/boil.sh"]);
+        assert_eq!(sources.load(&skill("brew/SKILL.md")).await.unwrap(), loaded);
+        assert_eq!(sources.file(&skill("brew"), "scripts/boil.sh").await.as_deref(), Ok("boil"));
+        assert!(sources.file(&skill("brew"), "../plain.md").await.is_err());
+        let plain = sources.load(&skill("plain.md")).await.unwrap();
+        assert_eq!((plain.description.as_str(), plain.files.len()), ("Plain.", 0));
+        for path in ["../secret.md", "link.md", "/etc/passwd", "brew/../../secret.md", "none.md", ""] {
+            assert!(sources.load(&skill(path)).await.is_err(), "{path}");
+        }
+    }
+}
