@@ -118,7 +118,7 @@ async fn bind(
     let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
-        models: Models::new(config.providers, config.models, client),
+        models: Models::new(config.providers, config.models, client).with_catalog(config.catalog),
         tools,
         hooks: Arc::new(NoHooks),
         limits: config.limits,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::event::{Block, Event, MessagePlace, Payload, StopReason, joined_text};
+use crate::compaction::{shortened, summary_message};
+use crate::event::{Block, Compacted, Event, MessagePlace, Payload, StopReason, joined_text};
 use crate::model::{AssistantPart, Message, ToolOutcome};
 
 /// What is said of a call that nobody answered before the conversation went on.
@@ -17,6 +18,8 @@ pub const STOPPED: &str = "This call was not executed: the turn was stopped.";
 /// What is said of a secret, in place of the secret.
 pub const SECRET_SUPPLIED: &str =
     "The user supplied it. It is set in the environment of this session's commands.";
+/// The tool whose last result says what is still to be done.
+const TODO: &str = "todo";
 
 /// The conversation so far.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,6 +34,10 @@ pub struct Context {
     steers: BTreeMap<u64, Vec<Block>>,
     /// The event that opened the newest turn.
     opened_by: u64,
+    /// What it said.
+    task: String,
+    /// The newest list of what is to be done, with the event that completed its message.
+    todo: Option<(u64, String)>,
     /// What the system prompt holds besides the instructions.
     prompt: Option<String>,
     /// System messages that came with the session.
@@ -59,7 +66,24 @@ impl Context {
 
     /// The place among the messages of the one that opened the newest turn.
     pub fn turn_message(&self) -> Option<usize> {
-        self.messages.iter().position(|(sequence, _)| *sequence == self.opened_by)
+        let opened = self.messages.iter().position(|(sequence, _)| *sequence == self.opened_by);
+        // If it was summarised, the summary stands for it.
+        opened.or_else(|| self.messages.first().filter(|(sequence, _)| *sequence > self.opened_by).map(|_| 0))
+    }
+
+    /// The messages with the sequence of the event that completed each.
+    pub(crate) fn numbered(&self) -> &[(u64, Message)] {
+        &self.messages
+    }
+
+    /// What the newest turn is about, if none of its message is after this event.
+    pub(crate) fn task_through(&self, through: u64) -> Option<&str> {
+        (self.opened_by <= through && !self.task.is_empty()).then_some(self.task.as_str())
+    }
+
+    /// The newest list of what is to be done, if it is not after this event.
+    pub(crate) fn todo_through(&self, through: u64) -> Option<&str> {
+        self.todo.as_ref().filter(|(sequence, _)| *sequence <= through).map(|(_, text)| text.as_str())
     }
 
     /// Takes the next event of the log into account.
@@ -73,6 +97,7 @@ impl Context {
                 self.close_calls(at, NOT_EXECUTED);
                 self.messages.push((at, Message::User(message.content.clone())));
                 self.opened_by = at;
+                self.task = joined_text(&message.content);
             }
             Payload::UserSteer(steer) => {
                 let text = format!("[Guidance from the user while you work]\n{}", steer.message);
@@ -106,11 +131,10 @@ impl Context {
             Payload::StatusIdle(idle) if !matches!(idle.stop_reason, StopReason::RequiresAction { .. }) => {
                 self.close_calls(at, STOPPED);
             }
-            Payload::Compacted(compacted) => {
-                self.messages.retain(|(sequence, _)| *sequence > compacted.through);
-                let text = format!("[Summary of the conversation so far]\n{}", compacted.summary);
-                self.messages.insert(0, (at, Message::User(vec![Block::text(text)])));
+            Payload::CompactionStarted(_) => {
+                self.begin_message(at);
             }
+            Payload::Compacted(compacted) => self.compact(compacted),
             Payload::PromptPrepared(prepared) => self.prompt = Some(prepared.text.clone()),
             _ => self.apply_result(&event.payload),
         }
@@ -138,6 +162,23 @@ impl Context {
     fn begin_message(&mut self, at: u64) {
         self.close_calls(at, NOT_EXECUTED);
         self.fresh = true;
+    }
+
+    fn compact(&mut self, compacted: &Compacted) {
+        for (sequence, message) in &mut self.messages {
+            if let Message::ToolResults(outcomes) = message
+                && *sequence <= compacted.pruned
+            {
+                for outcome in outcomes {
+                    outcome.text = shortened(&outcome.text);
+                    outcome.images.clear();
+                }
+            }
+        }
+        if compacted.through > 0 {
+            self.messages.retain(|(sequence, _)| *sequence > compacted.through);
+            self.messages.insert(0, (compacted.through, summary_message(&compacted.summary)));
+        }
     }
 
     fn say(&mut self, at: u64, part: AssistantPart) {
@@ -172,7 +213,11 @@ impl Context {
             let (text, images) = (joined_text(&content), image_urls(content));
             ToolOutcome { id: call.id, name: call.name, text, images, is_error }
         });
-        self.messages.push((at, Message::ToolResults(outcomes.collect())));
+        let outcomes: Vec<ToolOutcome> = outcomes.collect();
+        if let Some(todo) = outcomes.iter().rev().find(|outcome| outcome.name == TODO && !outcome.is_error) {
+            self.todo = Some((at, todo.text.clone()));
+        }
+        self.messages.push((at, Message::ToolResults(outcomes)));
     }
 }
 

@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod agent_option;
+pub mod compaction;
 pub mod context;
 pub mod event;
 pub mod export;
@@ -21,6 +22,7 @@ pub mod settings;
 pub mod state;
 pub mod step;
 pub mod title;
+pub mod tokens;
 
 pub use event::{Event, Payload};
 pub use ids::{AgentId, EventId, KeyId, SessionId, TenantId};

@@ -13,6 +13,8 @@ pub struct Limits {
     pub turn_tokens: u64,
     /// Tokens, read and written, in the whole session; none for no bound.
     pub session_tokens: Option<u64>,
+    /// Tokens at which a context is compacted; none for never, unless the provider refuses it.
+    pub context_tokens: Option<u64>,
     /// Tool calls that one model answer may make.
     pub step_tool_calls: usize,
 }
@@ -24,6 +26,7 @@ impl Default for Limits {
             turn_time: Duration::from_secs(3600),
             turn_tokens: 20_000_000,
             session_tokens: None,
+            context_tokens: None,
             step_tool_calls: 64,
         }
     }

@@ -14,6 +14,16 @@ pub struct Usage {
     pub output_tokens: u64,
     /// The part of `input_tokens` that came from the provider's cache.
     pub cached_input_tokens: u64,
+    /// The part of `input_tokens` that was written to the provider's cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
+    /// What they cost, in billionths of the currency of the prices; none if no price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_nanos: Option<u64>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -28,6 +38,11 @@ impl std::ops::AddAssign for Usage {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
         self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
         self.cached_input_tokens = self.cached_input_tokens.saturating_add(other.cached_input_tokens);
+        self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
+        self.cost_nanos = match (self.cost_nanos, other.cost_nanos) {
+            (Some(cost), Some(more)) => Some(cost.saturating_add(more)),
+            (cost, more) => cost.or(more),
+        };
     }
 }
 

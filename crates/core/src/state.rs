@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{
-    CutShort, Event, Failure, MessagePlace, Payload, Scope, StopReason, TitleSource, ToolEffect, ToolUse,
-    Verdict, joined_text,
+    CutShort, Event, Failure, MessagePlace, Payload, Purpose, Scope, StopReason, TitleSource, ToolEffect,
+    ToolUse, Verdict, joined_text,
 };
 use crate::ids::{EventId, SessionId};
 use crate::session::{SessionView, Status};
 use crate::settings::SessionSettings;
 use crate::title;
+use crate::tokens::ContextSize;
 
 /// The fold of one session's log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,9 @@ pub struct State {
     /// What the session sets for itself; none if it goes by its agent alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<SessionSettings>,
+    /// How long the context is.
+    #[serde(default)]
+    pub context: ContextSize,
 }
 
 /// A turn under way.
@@ -57,6 +61,12 @@ pub struct Turn {
     pub waiting: Vec<u64>,
     /// What it does now.
     pub phase: Phase,
+    /// How many model calls there were when the context was last compacted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compacted_at: Option<u32>,
+    /// How often in a row the provider refused the context as too long.
+    #[serde(default)]
+    pub overflows: u32,
 }
 
 /// What the log last said about a turn.
@@ -77,6 +87,8 @@ pub enum Announced {
 pub enum Phase {
     /// The message is there and no model call has started.
     Opening,
+    /// The context is being compacted, before the next model call.
+    Compacting,
     /// A model call is under way.
     CallingModel,
     /// A model call has ended, and its tool calls are being dealt with.
@@ -223,7 +235,7 @@ impl Turn {
     pub fn calls(&self) -> &[Call] {
         match &self.phase {
             Phase::Acting { calls, .. } => calls,
-            Phase::Opening | Phase::CallingModel => &[],
+            Phase::Opening | Phase::Compacting | Phase::CallingModel => &[],
         }
     }
 
@@ -256,6 +268,7 @@ impl State {
             title_source,
             suggested_title: None,
             settings: None,
+            context: ContextSize::default(),
         }
     }
 
@@ -274,6 +287,7 @@ impl State {
     pub fn apply(&mut self, event: &Event) {
         self.view.last_sequence = event.sequence;
         self.view.updated_at = event.created_at;
+        self.context.apply(&event.payload);
         match &event.payload {
             Payload::UserMessage(message) => {
                 if self.title_source.is_none() && self.suggested_title.is_none() {
@@ -292,6 +306,8 @@ impl State {
                     tokens: 0,
                     waiting: vec![event.sequence],
                     phase: Phase::Opening,
+                    compacted_at: None,
+                    overflows: 0,
                 });
             }
             Payload::UserSteer(_) => self.steers.push(event.sequence),
@@ -318,11 +334,27 @@ impl State {
                     turn.phase = Phase::CallingModel;
                 }
             }
+            Payload::CompactionStarted(_) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.compacted_at = Some(turn.model_calls);
+                    turn.phase = Phase::Compacting;
+                }
+            }
+            Payload::Compacted(_) => {
+                if let Some(turn) = self.turn.as_mut().filter(|turn| turn.phase == Phase::Compacting) {
+                    turn.phase = Phase::Opening;
+                }
+            }
             Payload::ModelFinished(finished) => {
                 self.view.usage += finished.usage;
                 self.view.model_calls += 1;
                 if let Some(turn) = &mut self.turn {
                     turn.tokens = turn.tokens.saturating_add(finished.usage.total());
+                    if finished.purpose == Purpose::Summary {
+                        return;
+                    }
+                    let overflow = finished.error.as_ref().is_some_and(Failure::is_context_too_long);
+                    turn.overflows = if overflow { turn.overflows.saturating_add(1) } else { 0 };
                     turn.phase = Phase::Acting {
                         calls: Vec::new(),
                         cut_short: finished.cut_short,

@@ -11,6 +11,7 @@ use petasos_core::agent::{AgentDefinition, metadata_problem};
 use petasos_core::context::Context;
 use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::limits::Limits;
 use petasos_core::session::SessionHeader;
 use petasos_core::step::{self, Input, UserEvent};
 use petasos_store::Append;
@@ -41,6 +42,8 @@ pub(crate) struct Actor {
     pub(crate) shared: Arc<Shared>,
     pub(crate) header: Arc<SessionHeader>,
     pub(crate) agent: Arc<AgentDefinition>,
+    /// Bounds of its turns, with how much its model can read.
+    pub(crate) limits: Limits,
     pub(crate) state: State,
     /// What the model reads; folded when it is first needed.
     pub(crate) context: Option<Context>,
@@ -81,6 +84,10 @@ impl Actor {
         Ok(Some(Actor {
             shared: Arc::clone(shared),
             header: Arc::new(header),
+            limits: Limits {
+                context_tokens: Some(shared.models.catalog().compact_at(&agent.definition.model)),
+                ..shared.limits
+            },
             agent: Arc::new(agent.definition),
             state,
             context: None,
@@ -253,7 +260,7 @@ impl Actor {
 
     /// Steps, appends, and shows what was appended.
     async fn feed_input(&mut self, input: Input) -> Result<Vec<Event>> {
-        let events = step::step(&self.state, input, &self.shared.limits, now())?;
+        let events = step::step(&self.state, input, &self.limits, now())?;
         if !events.is_empty() {
             let observed = observed(&self.state, &events);
             self.append(&events).await?;

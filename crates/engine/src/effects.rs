@@ -20,7 +20,7 @@ use crate::actor::Report;
 use crate::awake::Actor;
 use crate::engine::now;
 use crate::error::Result;
-use crate::{load, model_call, tool_run};
+use crate::{compact, load, model_call, tool_run};
 
 /// An effect that is being carried out. Dropping it stops it.
 pub(crate) struct UnderWay {
@@ -44,7 +44,7 @@ pub(crate) struct Early {
 impl Actor {
     /// Starts what the state wants and is not under way, and stops what it no longer wants.
     pub(crate) async fn reconcile(&mut self) -> Result<()> {
-        let wanted = step::effects(&self.state, &self.shared.limits);
+        let wanted = step::effects(&self.state, &self.limits);
         self.under_way.retain(|under_way| wanted.contains(&under_way.effect));
         for effect in wanted {
             if !self.under_way.iter().any(|under_way| under_way.effect == effect) {
@@ -74,7 +74,7 @@ impl Actor {
         };
         let Some(mut context) = context else { return (None, None) };
         events.iter().for_each(|event| context.apply(event));
-        let effect = step::effects(state, &self.shared.limits)
+        let effect = step::effects(state, &self.limits)
             .into_iter()
             .find(|effect| calls && matches!(effect, Effect::CallModel { .. }));
         let early = match effect {
@@ -109,18 +109,27 @@ impl Actor {
                 if *call == 1 {
                     self.injected = None;
                 }
-                let context = match self.context.take() {
-                    Some(context) => context,
-                    None => {
-                        let through = self.state.view.last_sequence;
-                        load::context(self.shared.store.as_ref(), &self.header.id, through).await?
-                    }
-                };
+                let context = self.take_context().await?;
                 let call = self.call_model(number, effect, &self.state, &context);
                 self.ended_calls.clear();
                 self.context = Some(context);
                 self.begin(call);
                 return Ok(());
+            }
+            Effect::Compact { call, refused, .. } => {
+                let context = self.take_context().await?;
+                self.context = Some(context.clone());
+                self.shared.tasks.spawn(compact::run(compact::Compaction {
+                    shared: Arc::clone(&self.shared),
+                    header: Arc::clone(&self.header),
+                    agent: Arc::clone(&self.agent),
+                    context,
+                    size: self.state.context.clone(),
+                    call: *call,
+                    refused: *refused,
+                    effect: number,
+                    reports: self.reports.clone(),
+                }))
             }
             Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
                 shared: Arc::clone(&self.shared),
@@ -160,11 +169,22 @@ impl Actor {
         secrets
     }
 
+    /// What the model reads, from memory or from the log.
+    async fn take_context(&mut self) -> Result<Context> {
+        match self.context.take() {
+            Some(context) => Ok(context),
+            None => {
+                let through = self.state.view.last_sequence;
+                Ok(load::context(self.shared.store.as_ref(), &self.header.id, through).await?)
+            }
+        }
+    }
+
     /// Starts a model call, which says nothing before it may.
     fn call_model(&self, number: u64, effect: Effect, state: &State, context: &Context) -> Early {
         let call = match effect {
             Effect::CallModel { call, .. } => call,
-            Effect::RunTool(_) | Effect::Deadline(_) => 0,
+            Effect::Compact { .. } | Effect::RunTool(_) | Effect::Deadline(_) => 0,
         };
         let settings = state.settings.clone().unwrap_or_default();
         let (instructions, options) = (&self.agent.instructions, &self.agent.options);

@@ -11,6 +11,7 @@
 mod actor;
 mod agents;
 mod awake;
+mod compact;
 mod effects;
 mod engine;
 mod error;

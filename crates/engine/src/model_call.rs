@@ -147,7 +147,9 @@ impl ModelCall {
                         let (call, message) = (self.call, error);
                         self.observe(Observation::ApiRequestError { call, message, retrying: true });
                     }
-                    Ok(Delta::Finished(answer)) => {
+                    Ok(Delta::Finished(mut answer)) => {
+                        let catalog = self.shared.models.catalog();
+                        answer.usage.cost_nanos = catalog.cost_nanos(&self.agent.model, &answer.usage);
                         self.finished(&answer, started.elapsed());
                         return Ok(answer);
                     }

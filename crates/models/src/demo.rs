@@ -76,7 +76,7 @@ fn answer(request: &Request, script: Script) -> Answer {
     let usage = Usage {
         input_tokens: tokens(characters_of(request)),
         output_tokens: tokens(written),
-        cached_input_tokens: 0,
+        ..Usage::default()
     };
     Answer { parts, usage, stop: script.stop }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use petasos_core::event::Failure;
+
 /// Why a model did not answer, with a stable code for programs and a text for people.
 ///
 /// The text names the provider and model, the cause and the cure. It never holds a key.
@@ -38,7 +40,7 @@ impl Error {
     /// The provider did not accept the request.
     pub const BAD_REQUEST: &str = "model_bad_request";
     /// The conversation is longer than the model can read.
-    pub const CONTEXT_TOO_LONG: &str = "model_context_too_long";
+    pub const CONTEXT_TOO_LONG: &str = Failure::CONTEXT_TOO_LONG;
     /// The provider has a problem of its own.
     pub const OVERLOADED: &str = "model_overloaded";
     /// What came back is not the provider's protocol.

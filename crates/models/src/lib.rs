@@ -6,6 +6,7 @@
 //! wire format in `wire/` and name it in [`ProviderKind`].
 
 mod call;
+mod catalog;
 mod demo;
 mod error;
 mod generate;
@@ -19,6 +20,7 @@ mod wire;
 use futures_util::stream::BoxStream;
 use petasos_core::model::{Answer, Request};
 
+pub use catalog::{Catalog, ModelFacts, Prices};
 pub use error::Error;
 pub use registry::Models;
 pub use settings::{ProviderConfig, ProviderKind, Settings};

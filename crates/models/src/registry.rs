@@ -8,7 +8,7 @@ use petasos_net::Client;
 use crate::call::HttpModel;
 use crate::demo::Demo;
 use crate::provider::Provider;
-use crate::{Error, Model, ProviderConfig, Settings};
+use crate::{Catalog, Error, Model, ProviderConfig, Settings};
 
 /// The name of the provider that is always there.
 const DEMO: &str = "demo";
@@ -18,13 +18,25 @@ pub struct Models {
     providers: BTreeMap<String, Arc<ProviderConfig>>,
     settings: Settings,
     client: Client,
+    catalog: Catalog,
 }
 
 impl Models {
     /// Takes the configured providers. `demo` is added; a configured provider of that name is ignored.
     pub fn new(providers: BTreeMap<String, ProviderConfig>, settings: Settings, client: Client) -> Self {
         let providers = providers.into_iter().map(|(name, config)| (name, Arc::new(config))).collect();
-        Models { providers, settings, client }
+        Models { providers, settings, client, catalog: Catalog::default() }
+    }
+
+    /// The same with what is known about models.
+    #[must_use]
+    pub fn with_catalog(self, catalog: Catalog) -> Self {
+        Models { catalog, ..self }
+    }
+
+    /// What is known about models.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
     }
 
     /// The names that can stand before the slash, sorted.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use petasos_core::limits::Limits;
 use petasos_engine::{Engine, Hooks, MemorySettings, NoHooks, Options, SkillOptions, SkillSettings};
-use petasos_models::Settings;
+use petasos_models::{Catalog, Settings};
 use petasos_net::{Client as HttpClient, Guard, Options as NetOptions};
 use petasos_server::{Patience, RateLimit, Server};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
@@ -42,6 +42,8 @@ pub struct Setup {
     pub hooks: Arc<dyn Hooks>,
     /// How model calls are retried.
     pub models: Settings,
+    /// What is known about models.
+    pub catalog: Catalog,
     /// The largest request body.
     pub max_body_bytes: usize,
     /// How often a quiet stream gets a comment.
@@ -73,6 +75,7 @@ impl Default for Setup {
             workspaces,
             hooks: Arc::new(NoHooks),
             models: quick_retries(),
+            catalog: Catalog::default(),
             max_body_bytes: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
             patience: Patience::default(),
@@ -131,7 +134,7 @@ impl TestServer {
         let store = SqliteStore::open(options).unwrap();
         let engine = Engine::new(Options {
             store: Arc::new(store.clone()),
-            models: model.models(setup.models.clone()),
+            models: model.models(setup.models.clone()).with_catalog(setup.catalog.clone()),
             tools: setup.tools.clone(),
             hooks: Arc::clone(&setup.hooks),
             limits: setup.limits,

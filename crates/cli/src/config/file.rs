@@ -29,6 +29,10 @@ pub(crate) struct File {
     pub(crate) memory: Memory,
     /// Skills.
     pub(crate) skills: Skills,
+    /// What is known about models, by provider/model; a name that ends in * stands for all that begin so.
+    pub(crate) catalog: BTreeMap<String, Facts>,
+    /// How contexts are kept short enough.
+    pub(crate) compaction: Compaction,
     /// What may be reached on the word of a caller or a model.
     pub(crate) egress: Egress,
     /// How many requests each key may make.
@@ -116,6 +120,41 @@ pub(crate) struct Models {
     pub(crate) call_seconds: Option<Seconds>,
     /// The most characters that an answer may have.
     pub(crate) output_chars: Option<NonZero<usize>>,
+}
+
+/// What is known about a model.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Facts {
+    /// Tokens that it can read.
+    pub(crate) context_window: Option<NonZero<u64>>,
+    /// What it costs.
+    pub(crate) prices: Option<Prices>,
+}
+
+/// What a model costs, per million tokens.
+#[derive(Deserialize, Clone, Copy)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Prices {
+    /// For what it reads.
+    pub(crate) input: Price,
+    /// For what it writes.
+    pub(crate) output: Price,
+    /// For what it reads from the provider's cache; as any other input unless set.
+    pub(crate) cached_input: Option<Price>,
+    /// For what is written to the provider's cache; as any other input unless set.
+    pub(crate) cache_write: Option<Price>,
+}
+
+/// How contexts are kept short enough for their models.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Compaction {
+    /// The part of what the model can read at which a context is compacted.
+    pub(crate) at: Option<Share>,
 }
 
 /// What may be reached on the word of a caller or a model. Private addresses are refused unless listed here.
@@ -313,6 +352,36 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object in a line.
     Json,
+}
+
+/// An amount of money that is not negative.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "f64"))]
+pub(crate) struct Price(pub(crate) f64);
+
+impl<'de> Deserialize<'de> for Price {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let price = f64::deserialize(deserializer)?;
+        match price.is_finite() && price >= 0.0 {
+            true => Ok(Price(price)),
+            false => Err(D::Error::custom(format!("{price} must be an amount of 0 or more"))),
+        }
+    }
+}
+
+/// A part of a whole, between 0.1 and 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "f64"))]
+pub(crate) struct Share(pub(crate) f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let share = f64::deserialize(deserializer)?;
+        match (0.1..=1.0).contains(&share) {
+            true => Ok(Share(share)),
+            false => Err(D::Error::custom(format!("{share} must be between 0.1 and 1"))),
+        }
+    }
 }
 
 /// A length of time, written as seconds; fractions are allowed.

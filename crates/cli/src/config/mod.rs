@@ -1,5 +1,6 @@
 //! The configuration: defaults, then `config.yaml`, then the environment, then flags.
 
+mod catalog;
 mod egress;
 mod file;
 mod providers;
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) providers: BTreeMap<String, ProviderConfig>,
     /// How models are called.
     pub(crate) models: petasos_models::Settings,
+    /// What is known about models.
+    pub(crate) catalog: petasos_models::Catalog,
     /// How connections to them are made.
     pub(crate) net: petasos_net::Options,
     /// What may be reached on the word of a caller or a model.
@@ -97,6 +100,7 @@ impl Config {
             default_model: file.default_model,
             providers: providers.all,
             models: model_settings(&file.models),
+            catalog: catalog::catalog(file.catalog, &file.compaction),
             net,
             guard: egress::guard(&file.egress)?,
             limits: turn_limits(&file.limits),
@@ -206,6 +210,8 @@ skills: { learned: 15, content_chars: 16, files: 17, file_bytes: 18, index_chars
 cors: { origins: ['https://a'] }
 metrics: { public: true }
 log: { level: debug, format: json }
+catalog: { 'a/*': { context_window: 1000, prices: { input: 2, output: 8.5 } } }
+compaction: { at: 0.5 }
 ";
         let config = resolved(file, []);
         assert_eq!(config.listen, "127.0.0.1:1");
@@ -220,6 +226,9 @@ log: { level: debug, format: json }
         assert_eq!((config.memory.memory_chars, config.memory.user_chars), (13, 14));
         assert_eq!((config.skills.learned, config.skills.content_chars), (15, 16));
         assert_eq!((config.skills.files, config.skills.file_bytes, config.skills.index_chars), (17, 18, 19));
+        assert_eq!(config.catalog.compact_at("a/b"), 500);
+        let usage = petasos_core::model::Usage { input_tokens: 3, output_tokens: 2, ..Default::default() };
+        assert_eq!(config.catalog.cost_nanos("a/b", &usage), Some(23_000));
         assert_eq!(config.cors_origins, ["https://a"]);
         assert!(config.metrics_public);
         assert_eq!(config.log_format, LogFormat::Json);

@@ -171,7 +171,10 @@ pub enum Payload {
     /// Internal: the session was archived.
     #[serde(rename = "session.archived")]
     Archived {},
-    /// Internal: what came before is read by the model as this summary from now on.
+    /// Internal: the context is about to be compacted.
+    #[serde(rename = "session.compaction_started")]
+    CompactionStarted(CompactionStarted),
+    /// Internal: what the model reads is shorter from now on.
     #[serde(rename = "session.compacted")]
     Compacted(Compacted),
     /// Internal: what the system prompt holds besides the agent's instructions, for the whole session.
@@ -246,6 +249,7 @@ impl Payload {
             Payload::Titled(_) => "session.titled",
             Payload::MetadataChanged { .. } => "session.metadata_changed",
             Payload::Archived {} => "session.archived",
+            Payload::CompactionStarted(_) => "session.compaction_started",
             Payload::Compacted(_) => "session.compacted",
             Payload::PromptPrepared(_) => "session.prompt_prepared",
             Payload::SettingsChanged(_) => "session.settings_changed",

@@ -42,6 +42,16 @@ pub enum StopReason {
     },
 }
 
+impl Failure {
+    /// The code of a model that was given more than it can read.
+    pub const CONTEXT_TOO_LONG: &str = "model_context_too_long";
+
+    /// Whether the model was given more than it can read.
+    pub fn is_context_too_long(&self) -> bool {
+        self.code == Failure::CONTEXT_TOO_LONG
+    }
+}
+
 impl StopReason {
     /// An ordinary end of a turn.
     pub fn end_turn() -> Self {
@@ -70,9 +80,29 @@ pub struct ModelStarted {
     pub takes_up: Vec<u64>,
 }
 
+/// What a model was called for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To go on with the turn.
+    #[default]
+    Turn,
+    /// To summarise a context that grew too long.
+    Summary,
+}
+
+impl Purpose {
+    fn is_turn(&self) -> bool {
+        *self == Purpose::Turn
+    }
+}
+
 /// Payload of `span.model_finished`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelFinished {
+    /// What it was called for.
+    #[serde(default, skip_serializing_if = "Purpose::is_turn")]
+    pub purpose: Purpose,
     /// The call that ended.
     pub call: u32,
     /// The model that answered, as `provider/model`.
@@ -122,13 +152,26 @@ pub struct Titled {
     pub source: TitleSource,
 }
 
-/// Payload of `session.compacted`.
+/// Payload of `session.compaction_started`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionStarted {
+    /// The tokens that the context has, as far as is known.
+    pub tokens: u64,
+}
+
+/// Payload of `session.compacted`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Compacted {
-    /// The last event that the summary stands for.
+    /// The last event that the summary stands for; 0 if there is none.
     pub through: u64,
     /// The summary.
     pub summary: String,
+    /// The last event whose tool output is shortened; 0 if none is.
+    #[serde(default)]
+    pub pruned: u64,
+    /// The tokens that the context has now, as far as is known.
+    #[serde(default)]
+    pub tokens: u64,
 }
 
 /// Payload of `session.prompt_prepared`. What is remembered about a user changes while sessions go on; the prompt of

@@ -15,6 +15,15 @@ pub enum Effect {
         /// Which call of the turn it is.
         call: u32,
     },
+    /// Make the context shorter. Ends in `CompactionFinished`.
+    Compact {
+        /// The message that opened the turn.
+        turn: u64,
+        /// How many model calls the turn has made.
+        call: u32,
+        /// Whether the provider refused the context.
+        refused: bool,
+    },
     /// Run a tool whose start is in the log. Ends in `ToolFinished`.
     RunTool(Call),
     /// Wait until the turn has run for as long as it may. Ends in `DeadlinePassed`.
@@ -28,6 +37,10 @@ pub fn effects(state: &State, limits: &Limits) -> Vec<Effect> {
     let mut wanted = Vec::new();
     match &turn.phase {
         Phase::Opening => {}
+        Phase::Compacting => {
+            let refused = turn.overflows > 0;
+            wanted.push(Effect::Compact { turn: turn.opened_by, call: turn.model_calls, refused });
+        }
         Phase::CallingModel => {
             wanted.push(Effect::CallModel { turn: turn.opened_by, call: turn.model_calls });
         }

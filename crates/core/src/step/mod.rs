@@ -15,14 +15,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::event::{
-    Block, ClarifyResult, CustomToolResult, Event, Failure, Payload, RequestAnswered, Titled,
-    ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
+    Block, ClarifyResult, Compacted, CustomToolResult, Event, Failure, ModelFinished, Payload, Purpose,
+    RequestAnswered, Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
 };
 use crate::ids::{RequestId, ToolUseId};
 use crate::limits::Limits;
 use crate::model::{Opaque, Stop, Usage};
 use crate::settings::SessionSettings;
-use crate::state::{CallKind, Progress, State};
+use crate::state::{CallKind, Phase, Progress, State};
 
 pub use effects::{Effect, effects};
 
@@ -46,6 +46,15 @@ pub enum Input {
         model: String,
         /// What came of it.
         outcome: Result<PlannedAnswer, Failure>,
+    },
+    /// The context was made shorter, as far as it can be.
+    CompactionFinished {
+        /// How many model calls the turn had made.
+        call: u32,
+        /// What is read from now on.
+        compacted: Compacted,
+        /// The model call that made the summary, if there was one.
+        summary_call: Option<ModelFinished>,
     },
     /// A tool ended.
     ToolFinished {
@@ -247,6 +256,9 @@ pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Res
     match input {
         Input::User { events, said_so_far, prompt } => step.user(events, &said_so_far, prompt)?,
         Input::ModelFinished { call, model, outcome } => step.model_finished(call, model, outcome),
+        Input::CompactionFinished { call, compacted, summary_call } => {
+            step.compaction_finished(call, compacted, summary_call);
+        }
         Input::ToolFinished { id, content, is_error } => step.tool_finished(&id, content, is_error),
         Input::DeadlinePassed => step.deadline_passed(),
         Input::Recover => step.recover(),
@@ -310,6 +322,18 @@ impl Step<'_> {
         };
         let (tool, kind) = (call.tool.clone(), call.kind);
         self.emit_result(&FinishedCall { id, tool: &tool, kind, content, is_error });
+    }
+
+    fn compaction_finished(&mut self, call: u32, compacted: Compacted, summary_call: Option<ModelFinished>) {
+        let turn = self.state.turn.as_ref();
+        // The turn may have moved on without it.
+        if !turn.is_some_and(|turn| turn.phase == Phase::Compacting && turn.model_calls == call) {
+            return;
+        }
+        if let Some(finished) = summary_call {
+            self.emit(Payload::ModelFinished(ModelFinished { purpose: Purpose::Summary, ..finished }));
+        }
+        self.emit(Payload::Compacted(compacted));
     }
 
     fn archive(&mut self) {

@@ -5,7 +5,7 @@ use crate::event::{
     Payload, SecretRequest, SudoRequest, ToolUse,
 };
 use crate::ids::ToolUseId;
-use crate::model::{Stop, Usage};
+use crate::model::Stop;
 use crate::state::{CallKind, Phase};
 
 use super::{FinishedCall, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
@@ -30,9 +30,8 @@ impl Step<'_> {
             Err(failure) => self.emit(Payload::ModelFinished(ModelFinished {
                 call,
                 model,
-                usage: Usage::default(),
-                cut_short: None,
                 error: Some(failure),
+                ..ModelFinished::default()
             })),
             Ok(answer) => {
                 let cut_short = match answer.stop {
@@ -46,7 +45,7 @@ impl Step<'_> {
                     model,
                     usage,
                     cut_short,
-                    error: None,
+                    ..ModelFinished::default()
                 }));
                 let mut refused = Vec::new();
                 for part in answer.parts {

@@ -3,7 +3,8 @@
 //! The answer depends on the state alone, so it is the same before and after a crash.
 
 use crate::event::{
-    Block, ModelStarted, Payload, StatusIdle, StopReason, TitleSource, Titled, ToolResult, ToolStarted,
+    Block, CompactionStarted, ModelStarted, Payload, StatusIdle, StopReason, TitleSource, Titled, ToolResult,
+    ToolStarted,
 };
 use crate::ids::ToolUseId;
 use crate::limits::Limits;
@@ -21,7 +22,13 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
     }
     match &turn.phase {
         Phase::Opening => Some(call_model(state, turn, limits)),
-        Phase::CallingModel => None,
+        Phase::Compacting | Phase::CallingModel => None,
+        // It is made shorter once, and the call is tried again.
+        Phase::Acting { error: Some(failure), .. }
+            if failure.is_context_too_long() && turn.overflows == 1 =>
+        {
+            Some(compact(state))
+        }
         Phase::Acting { error: Some(failure), .. } => Some(end(
             state,
             turn,
@@ -77,8 +84,16 @@ fn call_model(state: &State, turn: &Turn, limits: &Limits) -> Payload {
     if let Some(stop_reason) = limit_reached(state, turn, limits) {
         return end(state, turn, stop_reason);
     }
+    let too_long = limits.context_tokens.is_some_and(|most| state.context.is_over(most));
+    if too_long && turn.compacted_at != Some(turn.model_calls) {
+        return compact(state);
+    }
     let takes_up = turn.waiting.iter().chain(&state.steers).copied().collect();
     Payload::ModelStarted(ModelStarted { call: turn.model_calls + 1, takes_up })
+}
+
+fn compact(state: &State) -> Payload {
+    Payload::CompactionStarted(CompactionStarted { tokens: state.context.tokens() })
 }
 
 fn limit_reached(state: &State, turn: &Turn, limits: &Limits) -> Option<StopReason> {

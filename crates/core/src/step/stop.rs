@@ -1,7 +1,6 @@
 //! Turns that end before the model is done: interrupts, deadlines, and what a crash leaves behind.
 
 use crate::event::{AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, ToolEffect};
-use crate::model::Usage;
 use crate::state::{Call, CallKind, Phase, Progress};
 
 use super::{FinishedCall, Step};
@@ -13,13 +12,7 @@ impl Step<'_> {
         if turn.phase == Phase::CallingModel && !said_so_far.is_empty() {
             let call = turn.model_calls;
             // What the reader has seen stays said.
-            self.emit(Payload::ModelFinished(ModelFinished {
-                call,
-                model: String::new(),
-                usage: Usage::default(),
-                cut_short: None,
-                error: None,
-            }));
+            self.emit(Payload::ModelFinished(ModelFinished { call, ..ModelFinished::default() }));
             self.emit(Payload::AgentMessage(AgentMessage { text: said_so_far }));
         }
         self.stop_turn(why, StopReason::EndTurn { reason: None, interrupted: true });

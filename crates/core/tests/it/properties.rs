@@ -18,6 +18,9 @@ enum Op {
     StrayAnswer,
     Model(AnswerSpec),
     ModelFails,
+    ModelRefusesLength,
+    Compacted,
+    LateCompaction,
     LateModel,
     Tool { pick: usize, is_error: bool },
     Deadline,
@@ -63,6 +66,9 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
         1 => Just(Op::StrayAnswer),
         8 => answer(read_only).prop_map(Op::Model),
         1 => Just(Op::ModelFails),
+        1 => Just(Op::ModelRefusesLength),
+        6 => Just(Op::Compacted),
+        1 => Just(Op::LateCompaction),
         1 => Just(Op::LateModel),
         6 => (0usize..4, any::<bool>()).prop_map(|(pick, is_error)| Op::Tool { pick, is_error }),
         1 => Just(Op::Deadline),
@@ -114,6 +120,21 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             world.model_fails();
             false
         }
+        Op::ModelRefusesLength => {
+            world.model_refuses_length();
+            false
+        }
+        Op::Compacted => {
+            world.compaction_ends();
+            false
+        }
+        Op::LateCompaction => {
+            let compacted = Compacted { through: 3, summary: "late".into(), ..Compacted::default() };
+            let input = Input::CompactionFinished { call: 9999, compacted, summary_call: None };
+            world.feed(input).unwrap();
+            assert_eq!(world.log.len(), length, "a compaction that nobody waits for changes nothing");
+            false
+        }
         Op::LateModel => {
             let outcome = Err(Failure { code: "late".into(), message: "late".into() });
             world.feed(Input::ModelFinished { call: 9999, model: "m".into(), outcome }).unwrap();
@@ -144,8 +165,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_script_breaks_a_promise(ops in prop::collection::vec(op(false), 1..60)) {
+    fn no_script_breaks_a_promise(ops in prop::collection::vec(op(false), 1..60), window in prop::option::of(10u64..80)) {
         let mut world = World::new();
+        world.limits.context_tokens = window;
         for op in &ops {
             apply(&mut world, op, true);
         }
@@ -159,8 +181,13 @@ proptest! {
     }
 
     #[test]
-    fn a_resumed_run_equals_an_uninterrupted_one(ops in prop::collection::vec(op(true), 1..60)) {
+    fn a_resumed_run_equals_an_uninterrupted_one(
+        ops in prop::collection::vec(op(true), 1..60),
+        window in prop::option::of(10u64..80),
+    ) {
         let (mut calm, mut crashing) = (World::new(), World::new());
+        calm.limits.context_tokens = window;
+        crashing.limits.context_tokens = window;
         for op in &ops {
             apply(&mut calm, op, false);
             apply(&mut crashing, op, true);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use petasos_core::compaction::{Budget, Plan, plan};
 use petasos_core::context::Context;
 use petasos_core::event::*;
 use petasos_core::ids::{RequestId, ToolUseId};
@@ -176,8 +177,56 @@ impl World {
             let call = self.planned(*call);
             parts.push(PlannedPart::Call(call));
         }
-        let usage = Usage { input_tokens: 10, output_tokens: 5, cached_input_tokens: 2 };
+        // As a provider would count it: what was said so far, and a system prompt.
+        let counts = self.limits.context_tokens.is_some();
+        let context: u64 =
+            self.context().iter().filter(|_| counts).map(petasos_core::tokens::of_message).sum();
+        let usage = Usage {
+            input_tokens: 10 + context,
+            output_tokens: 5,
+            cached_input_tokens: 2,
+            ..Usage::default()
+        };
         let outcome = Ok(PlannedAnswer { parts, usage, stop: spec.stop });
+        self.feed(Input::ModelFinished { call, model: "demo/x".into(), outcome }).unwrap()
+    }
+
+    /// Compacts as the driver would, with a summary of its own.
+    pub(crate) fn compaction_ends(&mut self) -> Vec<&'static str> {
+        let compacting = self.in_flight.iter().find_map(|effect| match effect {
+            Effect::Compact { call, refused, .. } => Some((*call, *refused)),
+            _ => None,
+        });
+        let Some((call, refused)) = compacting else { return Vec::new() };
+        let mut context = Context::default();
+        self.log.iter().for_each(|event| context.apply(event));
+        let budget = Budget { compact_at: self.limits.context_tokens.unwrap_or(100), refused };
+        let (compacted, summary_call) = match plan(&context, &self.state.context, budget) {
+            Plan::Nothing => {
+                (Compacted { tokens: self.state.context.tokens(), ..Compacted::default() }, None)
+            }
+            Plan::Prune { through, tokens } => {
+                (Compacted { pruned: through, tokens, ..Compacted::default() }, None)
+            }
+            Plan::Summarise { through, pruned, kept, tokens, .. } => {
+                let usage = Usage { input_tokens: 7, output_tokens: 1, ..Usage::default() };
+                let finished =
+                    ModelFinished { call, model: "demo/x".into(), usage, ..ModelFinished::default() };
+                let summary = format!("Much was said.{kept}");
+                (Compacted { through, summary, pruned, tokens }, Some(finished))
+            }
+        };
+        self.feed(Input::CompactionFinished { call, compacted, summary_call }).unwrap()
+    }
+
+    pub(crate) fn is_compacting(&self) -> bool {
+        self.in_flight.iter().any(|effect| matches!(effect, Effect::Compact { .. }))
+    }
+
+    pub(crate) fn model_refuses_length(&mut self) -> Vec<&'static str> {
+        let Some(call) = self.model_call() else { return Vec::new() };
+        let code = Failure::CONTEXT_TOO_LONG.to_owned();
+        let outcome = Err(Failure { code, message: "too long".into() });
         self.feed(Input::ModelFinished { call, model: "demo/x".into(), outcome }).unwrap()
     }
 
@@ -271,7 +320,9 @@ impl World {
             if self.state.turn.is_none() {
                 return;
             }
-            if self.model_call().is_some() {
+            if self.is_compacting() {
+                self.compaction_ends();
+            } else if self.model_call().is_some() {
                 self.model_answers(&end);
             } else if !self.running_tools().is_empty() {
                 self.tool_finishes(0, false);

@@ -174,6 +174,8 @@ impl RawUsage {
             input_tokens: self.input.saturating_add(self.cache_read).saturating_add(self.cache_creation),
             output_tokens: self.output,
             cached_input_tokens: self.cache_read,
+            cache_write_tokens: self.cache_creation,
+            cost_nanos: None,
         }
     }
 }

@@ -355,6 +355,7 @@ impl ChatReader {
                 input_tokens: input,
                 output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
                 cached_input_tokens: usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
+                ..Usage::default()
             };
         }
     }

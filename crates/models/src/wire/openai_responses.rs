@@ -241,6 +241,7 @@ impl ResponsesReader {
             input_tokens: usage["input_tokens"].as_u64().unwrap_or(0),
             output_tokens: usage["output_tokens"].as_u64().unwrap_or(0),
             cached_input_tokens: usage["input_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0),
+            ..Usage::default()
         };
         let stop = match response["incomplete_details"]["reason"].as_str() {
             Some("content_filter") => Stop::Refusal,

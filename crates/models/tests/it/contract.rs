@@ -74,7 +74,7 @@ async fn recorded(kind: ProviderKind, scenario: &str) -> Outcome {
 }
 
 fn usage(input_tokens: u64, output_tokens: u64, cached_input_tokens: u64) -> Usage {
-    Usage { input_tokens, output_tokens, cached_input_tokens }
+    Usage { input_tokens, output_tokens, cached_input_tokens, ..Usage::default() }
 }
 
 async fn text(kind: ProviderKind) {

@@ -12,7 +12,7 @@ const KINDS: [ProviderKind; 3] =
 
 #[tokio::test]
 async fn an_answer_reads_the_same_in_every_format() {
-    let usage = Usage { input_tokens: 50, output_tokens: 9, cached_input_tokens: 20 };
+    let usage = Usage { input_tokens: 50, output_tokens: 9, cached_input_tokens: 20, ..Usage::default() };
     for kind in KINDS {
         let server = ModelServer::start().await;
         let calls = [("a", json!({"x": 1})), ("b", json!("not json"))];

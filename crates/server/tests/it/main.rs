@@ -8,6 +8,7 @@ mod faults;
 mod hostile;
 mod kept;
 mod keys;
+mod long_sessions;
 mod memory;
 mod operations;
 mod pauses;

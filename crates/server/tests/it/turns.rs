@@ -15,7 +15,7 @@ fn types(events: &[Value]) -> Vec<&str> {
 async fn a_plain_turn_has_the_documented_events_and_envelope() {
     let server = TestServer::start().await;
     let session = server.session().await;
-    let usage = Usage { input_tokens: 12, output_tokens: 3, cached_input_tokens: 4 };
+    let usage = Usage { input_tokens: 12, output_tokens: 3, cached_input_tokens: 4, ..Usage::default() };
     server.model.script([Reply::text("Hello there!").usage(usage)]);
     let mut stream = server.client.stream(&session, "").await;
 
@@ -333,7 +333,7 @@ async fn a_session_budget_stops_further_turns() {
     let limits = Limits { session_tokens: Some(100), ..Limits::default() };
     let server = TestServer::start_with(Setup { limits, ..Setup::default() }).await;
     let session = server.session().await;
-    let usage = Usage { input_tokens: 90, output_tokens: 20, cached_input_tokens: 0 };
+    let usage = Usage { input_tokens: 90, output_tokens: 20, cached_input_tokens: 0, ..Usage::default() };
     server.model.script([Reply::text("expensive").usage(usage)]);
     let mut stream = server.client.stream(&session, "").await;
     server.client.message(&session, "one").await.expect(200);

@@ -55,7 +55,12 @@ pub async fn the_view_is_replaced(store: &impl Store) {
         metadata: serde_json::from_value(json!({ "new": [2] })).unwrap(),
         status: Status::Running,
         stop_reason: Some(StopReason::Error { code: "c".into(), message: "m".into() }),
-        usage: petasos_core::model::Usage { input_tokens: 1, output_tokens: 2, cached_input_tokens: 3 },
+        usage: petasos_core::model::Usage {
+            input_tokens: 1,
+            output_tokens: 2,
+            cached_input_tokens: 3,
+            ..Default::default()
+        },
         model_calls: 4,
         updated_at: at(5),
         archived_at: Some(at(6)),

@@ -49,7 +49,7 @@ pub(super) enum Ending {
 
 impl Reply {
     fn new(content: Content) -> Self {
-        let usage = Usage { input_tokens: 10, output_tokens: 5, cached_input_tokens: 0 };
+        let usage = Usage { input_tokens: 10, output_tokens: 5, cached_input_tokens: 0, ..Usage::default() };
         Reply { content, headers: Vec::new(), usage, stop: None, ending: Ending::Complete }
     }
 

@@ -240,6 +240,7 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::Titled(_)
         | Stored::MetadataChanged { .. }
         | Stored::Archived {}
+        | Stored::CompactionStarted(_)
         | Stored::Compacted(_)
         | Stored::PromptPrepared(_)
         | Stored::SettingsChanged(_)

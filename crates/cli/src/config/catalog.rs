@@ -1,0 +1,30 @@
+//! What is known about models: what they can read, and what they cost.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+
+use petasos_models::{Catalog, ModelFacts, Prices};
+
+use super::file::{Compaction, Facts, Price, Share};
+
+pub(super) fn catalog(models: BTreeMap<String, Facts>, compaction: &Compaction) -> Catalog {
+    let mut catalog = Catalog::default();
+    if let Some(Share(share)) = compaction.at {
+        catalog.compact_at = share;
+    }
+    catalog.models = models.into_iter().map(|(name, facts)| (name, model_facts(&facts))).collect();
+    catalog
+}
+
+fn model_facts(facts: &Facts) -> ModelFacts {
+    let price = |Price(price): Price| price;
+    ModelFacts {
+        context_window: facts.context_window.map(NonZero::get),
+        prices: facts.prices.map(|prices| Prices {
+            input: price(prices.input),
+            output: price(prices.output),
+            cached_input: prices.cached_input.map(price),
+            cache_write: prices.cache_write.map(price),
+        }),
+    }
+}
