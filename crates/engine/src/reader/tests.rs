@@ -10,7 +10,6 @@ use petasos_core::event::{
     Event, ModelFinished, Payload, StatusIdle, StopReason, TitleSource, Titled, UserSteer,
 };
 use petasos_core::ids::SessionId;
-use petasos_core::model::Usage;
 use petasos_store::{Append, Checkpoint, Error, EventLog, EventQuery, Result};
 use proptest::prelude::*;
 
@@ -132,13 +131,7 @@ impl Actor {
                 (self.call, self.own_call) = (Some(self.feed.begin_call(again)), true);
             }
             Op::End if self.call.is_some() && self.own_call => {
-                let finished = ModelFinished {
-                    call: 1,
-                    model: String::new(),
-                    usage: Usage::default(),
-                    cut_short: None,
-                    error: None,
-                };
+                let finished = ModelFinished { call: 1, model: String::new(), ..ModelFinished::default() };
                 self.unpublished = self.log.commit(vec![Payload::ModelFinished(finished)]);
                 self.call = None;
             }
