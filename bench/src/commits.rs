@@ -44,9 +44,9 @@ impl Commits {
             )?;
         }
         self.turns += 1;
-        let usage = Usage { input_tokens: 900, output_tokens: 200, cached_input_tokens: 0 };
+        let usage = Usage { input_tokens: 900, output_tokens: 200, ..Usage::default() };
         let finished =
-            ModelFinished { call: 1, model: "openai/stub".into(), usage, cut_short: None, error: None };
+            ModelFinished { call: 1, model: "openai/stub".into(), usage, ..ModelFinished::default() };
         let end = [
             Payload::ModelFinished(finished),
             Payload::AgentMessage(AgentMessage { text: self.answer.clone() }),

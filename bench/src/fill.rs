@@ -92,9 +92,8 @@ fn round(after: u64) -> [Payload; ROUND as usize] {
         .repeat(3);
     let [good_start @ .., good_call] = opening(after + 1);
     let [bad_start @ .., bad_call] = opening(after + 7);
-    let usage = Usage { input_tokens: 900, output_tokens: 60, cached_input_tokens: 0 };
-    let finished =
-        ModelFinished { call: 1, model: "openai/stub".into(), usage, cut_short: None, error: None };
+    let usage = Usage { input_tokens: 900, output_tokens: 60, ..Usage::default() };
+    let finished = ModelFinished { call: 1, model: "openai/stub".into(), usage, ..ModelFinished::default() };
     let idle = |stop_reason| Payload::StatusIdle(StatusIdle { stop_reason, takes_up: Vec::new() });
     let failed = StopReason::Error { code: "unreachable".into(), message: "The model was not there.".into() };
     let [good_message, good_running] = good_start;
