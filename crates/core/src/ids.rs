@@ -152,6 +152,20 @@ impl ToolUseId {
     }
 }
 
+impl ThreadId {
+    /// Names the log of one of the subagents that a call starts. It is the same whenever the call is carried out, so
+    /// that a call that goes on after a restart finds the subagents that it had.
+    pub fn for_call(call: &ToolUseId, index: usize) -> Self {
+        let call = call.as_str().trim_start_matches(ToolUseId::PREFIX);
+        Self(format!("{}{call}_{index}", Self::PREFIX))
+    }
+
+    /// The session that is this thread.
+    pub fn session_id(&self) -> SessionId {
+        SessionId(self.0.clone())
+    }
+}
+
 impl RequestId {
     /// Names a request for a sudo password.
     pub fn for_sudo(uuid: Uuid) -> Self {

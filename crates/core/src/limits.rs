@@ -17,6 +17,10 @@ pub struct Limits {
     pub context_tokens: Option<u64>,
     /// Tool calls that one model answer may make.
     pub step_tool_calls: usize,
+    /// Subagents that one call may start.
+    pub call_threads: usize,
+    /// Model calls that a subagent may make.
+    pub thread_model_calls: u32,
 }
 
 impl Default for Limits {
@@ -28,6 +32,8 @@ impl Default for Limits {
             session_tokens: None,
             context_tokens: None,
             step_tool_calls: 64,
+            call_threads: 4,
+            thread_model_calls: 50,
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ids::SessionId;
+
 /// The settings of a session. They are in the log, so the values of secret options are not among them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SessionSettings {
@@ -20,6 +22,22 @@ pub struct SessionSettings {
     /// Secret options that were given a value.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub secret_options: BTreeSet<String>,
+    /// Whose subagent the session is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<ThreadSettings>,
+}
+
+/// What a subagent has from the session that it works for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadSettings {
+    /// That session, whose workspace and secrets it shares.
+    pub parent: SessionId,
+    /// The tools that it has; none for those of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// What was allowed there for the rest of the session.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub allowed: BTreeSet<String>,
 }
 
 /// A tool that the application runs for this session.

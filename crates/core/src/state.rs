@@ -3,17 +3,18 @@
 //! The fold is small whatever the length of the log: it holds the turn under way and totals, never the
 //! conversation. It is stored now and then as a checkpoint, so its shape changes only by addition.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event::{
-    CutShort, Event, Failure, MessagePlace, Payload, Purpose, Scope, StopReason, TitleSource, ToolEffect,
-    ToolUse, Verdict, joined_text,
+    CutShort, Danger, Event, Failure, MessagePlace, Payload, Purpose, Scope, StopReason, ThreadMessage,
+    TitleSource, ToolEffect, ToolUse, Verdict, joined_text,
 };
 use crate::ids::{EventId, SessionId};
+use crate::model::Usage;
 use crate::session::{SessionView, Status};
 use crate::settings::SessionSettings;
 use crate::title;
@@ -123,6 +124,12 @@ pub struct Call {
     pub progress: Progress,
     /// When the model asked for it.
     pub created_at: Timestamp,
+    /// Why a person is asked, when it is not the policy that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub danger: Option<Danger>,
+    /// The subagents that it gave work to, and whether they are done.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub threads: BTreeMap<String, bool>,
 }
 
 /// Who carries out a call.
@@ -211,6 +218,11 @@ impl ActionKind {
 }
 
 impl Call {
+    /// What is remembered when a person allows it for longer than this once.
+    pub fn grant(&self) -> String {
+        self.danger.as_ref().map_or_else(|| self.tool.clone(), Danger::grant)
+    }
+
     fn actions(&self) -> impl Iterator<Item = PendingAction<'_>> {
         let kind = match self.kind {
             CallKind::Builtin | CallKind::Mcp => ActionKind::ToolConfirmation,
@@ -362,7 +374,23 @@ impl State {
                     };
                 }
             }
-            _ => self.apply_to_calls(event),
+            _ => {
+                if let Payload::ThreadMessageReceived(ThreadMessage { spent: Some(spent), .. }) =
+                    &event.payload
+                {
+                    self.spend(spent.usage, spent.model_calls);
+                }
+                self.apply_to_calls(event);
+            }
+        }
+    }
+
+    /// Counts what a subagent spent as the session's own.
+    fn spend(&mut self, usage: Usage, model_calls: u64) {
+        self.view.usage += usage;
+        self.view.model_calls += model_calls;
+        if let Some(turn) = &mut self.turn {
+            turn.tokens = turn.tokens.saturating_add(usage.total());
         }
     }
 
@@ -409,6 +437,8 @@ impl State {
                     });
                 }
             }
+            Payload::ThreadMessageSent(message) => set_thread(calls, message, false),
+            Payload::ThreadMessageReceived(message) => set_thread(calls, message, true),
             Payload::ToolStarted(started) => set(calls, started.tool_use_id.as_str(), Progress::Started),
             Payload::ToolResult(result) | Payload::McpToolResult(result) => {
                 set(calls, result.tool_use_id.as_str(), Progress::Done);
@@ -438,6 +468,13 @@ impl State {
     }
 }
 
+fn set_thread(calls: &mut [Call], message: &ThreadMessage, done: bool) {
+    let Some(tool_use_id) = &message.tool_use_id else { return };
+    if let Some(call) = calls.iter_mut().find(|call| call.id == tool_use_id.as_str()) {
+        call.threads.insert(message.thread_id.as_str().to_owned(), done);
+    }
+}
+
 fn set(calls: &mut [Call], id: &str, progress: Progress) {
     if let Some(call) = calls.iter_mut().find(|call| call.id == id) {
         call.progress = progress;
@@ -456,6 +493,8 @@ impl Call {
             sudo: None,
             progress: if tool_use.requires_action { Progress::Waiting } else { Progress::Ready },
             created_at,
+            danger: tool_use.danger.clone(),
+            threads: BTreeMap::new(),
         }
     }
 
@@ -476,6 +515,8 @@ impl Call {
             sudo: None,
             progress: Progress::Waiting,
             created_at,
+            danger: None,
+            threads: BTreeMap::new(),
         }
     }
 }

@@ -33,14 +33,24 @@ pub(crate) enum Command {
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T>>;
 
-/// What an effect came to.
-pub(crate) struct Report {
-    /// The effect, by the number under which it was started.
-    pub(crate) effect: u64,
-    /// What the step is told.
-    pub(crate) input: Input,
-    /// What `pre_llm_call` said, if it was asked: text for the user's message in every model call of the turn.
-    pub(crate) injected: Option<String>,
+/// What whoever carries out an effect has to say.
+pub(crate) enum Report {
+    /// It has ended.
+    Ended {
+        /// The effect, by the number under which it was started.
+        effect: u64,
+        /// What the step is told.
+        input: Input,
+        /// What `pre_llm_call` said, if it was asked: text for the user's message in every model call of the turn.
+        injected: Option<String>,
+    },
+    /// Something for the log while it goes on.
+    Note {
+        /// What the step is told.
+        input: Input,
+        /// Told when it is in the log.
+        written: oneshot::Sender<()>,
+    },
 }
 
 /// Runs the actor of one session until it has nothing to do.

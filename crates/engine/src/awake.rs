@@ -12,7 +12,8 @@ use petasos_core::context::Context;
 use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
-use petasos_core::session::SessionHeader;
+use petasos_core::session::{SessionHeader, Status};
+use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{self, Input, UserEvent};
 use petasos_store::Append;
 use serde_json::{Map, Value};
@@ -21,7 +22,7 @@ use tokio::sync::mpsc;
 use crate::actor::{Command, End, Reply, Report, with_cause};
 use crate::agents::merge_by_key;
 use crate::effects::UnderWay;
-use crate::engine::{Shared, now};
+use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
 use crate::hooks::{Observation, TurnInfo};
@@ -84,10 +85,7 @@ impl Actor {
         Ok(Some(Actor {
             shared: Arc::clone(shared),
             header: Arc::new(header),
-            limits: Limits {
-                context_tokens: Some(shared.models.catalog().compact_at(&agent.definition.model)),
-                ..shared.limits
-            },
+            limits: limits_of(shared, &agent.definition, &state),
             agent: Arc::new(agent.definition),
             state,
             context: None,
@@ -103,8 +101,17 @@ impl Actor {
     }
 
     pub(crate) async fn live(mut self, mailbox: &mut mpsc::Receiver<Command>) -> End {
-        if let Err(error) = self.insist(Input::Recover).await {
+        let passwords = self.shared.secrets.passwords(&self.header.id);
+        if let Err(error) = self.insist(Input::Recover { passwords }).await {
             return End::Failed(with_cause(&error));
+        }
+        if self.resumed && self.is_orphan().await {
+            let message = Some("The session that gave this work no longer waits for it.".to_owned());
+            let events = vec![UserEvent::Interrupt(UserInterrupt { message })];
+            let interrupt = Input::User { events, said_so_far: String::new(), prompt: None };
+            if let Err(error) = self.insist(interrupt).await {
+                return End::Failed(with_cause(&error));
+            }
         }
         loop {
             if let Err(error) = self.reconcile().await {
@@ -163,7 +170,7 @@ impl Actor {
 
     /// Takes what was sent, all or nothing, and returns the user events among it.
     async fn submit(&mut self, submission: Submission) -> Result<Vec<Event>> {
-        let Submission { events, secrets, expected_sequence } = submission;
+        let Submission { events, mut secrets, answers, expected_sequence } = submission;
         let actual = self.state.view.last_sequence;
         if expected_sequence.is_some_and(|expected| expected != actual) {
             return Err(Error::MovedOn { id: self.header.id.to_string() });
@@ -171,6 +178,15 @@ impl Actor {
         let prompt =
             prompt::for_first_turn(&self.shared, &self.header, &self.agent, &self.state, &events).await?;
         let sent = events.len();
+        let mut passwords = Vec::new();
+        for (request_id, value) in answers {
+            match self.state.pending().find(|action| action.id == request_id) {
+                Some(action) if action.kind == ActionKind::Secret => {
+                    secrets.extend(secret_name(action.call).map(|name| (name, value)));
+                }
+                _ => passwords.push((request_id, value)),
+            }
+        }
         let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
         let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
         let result = self.feed_input(Input::User { events, said_so_far, prompt }).await;
@@ -178,6 +194,9 @@ impl Actor {
         let events = result?;
         // What needs them starts after this.
         self.shared.secrets.keep(&self.header.id, secrets);
+        for (request_id, password) in passwords {
+            self.shared.secrets.keep_password(&self.header.id, request_id, password);
+        }
         let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
         Ok(from_user.take(sent).collect())
     }
@@ -216,6 +235,7 @@ impl Actor {
             drop(self.feed_input(Input::User { events, said_so_far: String::new(), prompt: None }).await);
         }
         self.under_way.clear();
+        self.delete_threads().await;
         let deleted = self.shared.store.delete_session(&self.header.tenant, &self.header.id).await;
         match deleted {
             Ok(_) => {
@@ -231,17 +251,46 @@ impl Actor {
         }
     }
 
+    /// Whether this is a subagent that nobody waits for any more.
+    async fn is_orphan(&self) -> bool {
+        let Some(thread) = self.state.settings.as_ref().and_then(|settings| settings.thread.as_ref()) else {
+            return false;
+        };
+        let parent = self.shared.store.session(&self.header.tenant, &thread.parent).await;
+        // If that cannot be read, its work may still be of use.
+        parent.is_ok_and(|parent| parent.is_none_or(|parent| parent.view.status == Status::Idle))
+    }
+
+    /// Removes the logs of this session's subagents. One that cannot be removed is an orphan, and does no harm.
+    async fn delete_threads(&self) {
+        let engine = Engine { shared: Arc::clone(&self.shared) };
+        for thread in engine.threads(&self.header.tenant, &self.header.id).await.unwrap_or_default() {
+            let deleted = Box::pin(engine.delete_session(&self.header.tenant, &thread.id.session_id())).await;
+            if let Err(error) = deleted {
+                tracing::warn!(thread_id = %thread.id, %error, "a subagent's log could not be removed");
+            }
+        }
+    }
+
     async fn report(&mut self, report: Report) -> Result<()> {
-        let Some(index) = self.under_way.iter().position(|under_way| under_way.number == report.effect)
-        else {
+        let (effect, input, injected) = match report {
+            Report::Ended { effect, input, injected } => (effect, input, injected),
+            Report::Note { input, written } => {
+                self.insist(input).await?;
+                // Whoever wrote it may have been stopped in the meantime.
+                let _ = written.send(());
+                return Ok(());
+            }
+        };
+        let Some(index) = self.under_way.iter().position(|under_way| under_way.number == effect) else {
             // It was stopped, and ended before it noticed.
             return Ok(());
         };
         self.under_way.swap_remove(index);
-        if report.injected.is_some() {
-            self.injected = report.injected;
+        if injected.is_some() {
+            self.injected = injected;
         }
-        self.insist(report.input).await
+        self.insist(input).await
     }
 
     /// Feeds an input that nobody can send again, and so tries hard to write what comes of it.
@@ -331,6 +380,23 @@ impl Actor {
             }
         }
     }
+}
+
+/// The bounds of a session's turns, with how much its model can read. A subagent may make fewer model calls than the
+/// session that it works for.
+fn limits_of(shared: &Shared, agent: &AgentDefinition, state: &State) -> Limits {
+    let is_thread = state.settings.as_ref().is_some_and(|settings| settings.thread.is_some());
+    let limits = &shared.limits;
+    Limits {
+        turn_model_calls: if is_thread { limits.thread_model_calls } else { limits.turn_model_calls },
+        context_tokens: Some(shared.models.catalog().compact_at(&agent.model)),
+        ..*limits
+    }
+}
+
+/// The variable that a secret was asked for.
+fn secret_name(call: &Call) -> Option<String> {
+    call.input.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Answers a command. Most errors are the caller's; a log that somebody else wrote to ends this actor.

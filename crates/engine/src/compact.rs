@@ -63,7 +63,7 @@ pub(crate) async fn run(job: Compaction) {
     });
     let input = Input::CompactionFinished { call: job.call, compacted, summary_call };
     // Nobody listens if the session was stopped in the meantime.
-    drop(job.reports.send(Report { effect: job.effect, input, injected: None }));
+    drop(job.reports.send(Report::Ended { effect: job.effect, input, injected: None }));
 }
 
 impl Compaction {

@@ -11,6 +11,8 @@ use petasos_core::State;
 use petasos_core::agent_option;
 use petasos_core::context::Context;
 use petasos_core::event::{Event, Payload};
+use petasos_core::ids::SessionId;
+use petasos_core::state::Call;
 use petasos_core::step::{self, Effect, Input};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::oneshot;
@@ -134,8 +136,11 @@ impl Actor {
             Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
                 shared: Arc::clone(&self.shared),
                 header: Arc::clone(&self.header),
+                settings: self.state.settings.clone().unwrap_or_default(),
+                allowed: self.state.allowed_tools.clone(),
                 turn: self.this_turn(),
                 secrets: self.secrets(),
+                sudo_password: self.sudo_password(call),
                 call: call.clone(),
                 effect: number,
                 reports: self.reports.clone(),
@@ -146,7 +151,7 @@ impl Actor {
                 self.shared.tasks.spawn(async move {
                     tokio::time::sleep(wait).await;
                     // The actor may be gone, and then nobody needs the news.
-                    drop(reports.send(Report {
+                    drop(reports.send(Report::Ended {
                         effect: number,
                         input: Input::DeadlinePassed,
                         injected: None,
@@ -158,13 +163,24 @@ impl Actor {
         Ok(())
     }
 
+    /// The session whose workspace and secrets this one works with: its own, or that which it is a subagent of.
+    fn root(&self) -> &SessionId {
+        let thread = self.state.settings.as_ref().and_then(|settings| settings.thread.as_ref());
+        thread.map_or(&self.header.id, |thread| &thread.parent)
+    }
+
+    fn sudo_password(&self, call: &Call) -> Option<SecretString> {
+        let sudo = call.sudo.as_ref()?;
+        self.shared.secrets.take_password(&self.header.id, &sudo.request_id)
+    }
+
     /// What tools find in their environment: secrets that were given to this session, and defaults for the others.
     fn secrets(&self) -> BTreeMap<String, SecretString> {
         let options = self.agent.options.iter().filter(|option| option.is_secret());
         let defaults =
             options.map(|option| (option.name.clone(), SecretString::from(option.default.as_str())));
         let mut secrets: BTreeMap<_, _> = defaults.collect();
-        secrets.extend(self.shared.secrets.of(&self.header.id));
+        secrets.extend(self.shared.secrets.of(self.root()));
         secrets.retain(|_, value| !value.expose_secret().is_empty());
         secrets
     }

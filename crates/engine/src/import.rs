@@ -157,7 +157,8 @@ fn settle(state: &mut State, limits: &Limits) -> Result<Vec<Event>> {
         closing.iter().for_each(|event| state.apply(event));
     }
     // As at the first start after a crash: what was only in the memory of another process is gone.
-    let recovered = step::step(state, Input::Recover, limits, now()).map_err(|_| impossible())?;
+    let recovered = step::step(state, Input::Recover { passwords: Vec::new() }, limits, now())
+        .map_err(|_| impossible())?;
     recovered.iter().for_each(|event| state.apply(event));
     closing.extend(recovered);
     let waits = matches!(state.view.stop_reason, Some(StopReason::RequiresAction { .. }));

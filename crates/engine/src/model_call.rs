@@ -72,7 +72,7 @@ pub(crate) async fn run(mut job: ModelCall) {
     });
     let input = Input::ModelFinished { call: job.call, model: job.agent.model.clone(), outcome };
     // Nobody listens if the session was stopped in the meantime.
-    drop(job.reports.send(Report { effect: job.effect, input, injected: job.injected }));
+    drop(job.reports.send(Report::Ended { effect: job.effect, input, injected: job.injected }));
 }
 
 impl ModelCall {

@@ -1,13 +1,15 @@
 //! Decides what is to be done about each call of a model's answer.
 
 use petasos_core::agent::{AgentDefinition, PermissionPolicy};
-use petasos_core::event::ToolEffect;
+use petasos_core::event::{Danger, ToolEffect};
 use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::{ServerTool as Setting, SessionSettings};
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
-use petasos_tools::{Audience, Tool, Toolbox, all_names, canonical_name, clarify, coerce};
+use petasos_tools::{
+    Audience, Risk, Tool, Toolbox, all_names, canonical_name, clarify, coerce, delegate_task, request_secret,
+};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -18,6 +20,10 @@ use crate::observers;
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
 
+/// What a subagent is told about a call that a person would have to allow.
+const NOBODY_TO_ASK: &str = "This needs a person's permission, and a subagent has nobody to ask. Do not try it another \
+                             way: say in your result what you would have done, and leave it to the agent you work for.";
+
 /// The tools of an agent that we carry out and that are of use there.
 pub(crate) fn server_specs<'a>(
     agent: &AgentDefinition,
@@ -25,7 +31,7 @@ pub(crate) fn server_specs<'a>(
     audience: Audience,
 ) -> impl Iterator<Item = ToolSpec> + 'a {
     let of_use = tools.iter().filter(move |tool| tool.is_of_use(audience)).map(|tool| tool.spec());
-    let all = std::iter::once_with(clarify::spec).chain(of_use);
+    let all = [clarify::spec(), request_secret::spec(), delegate_task::spec()].into_iter().chain(of_use);
     agent.has_builtin_tools().then_some(all).into_iter().flatten()
 }
 
@@ -76,7 +82,7 @@ impl Planner<'_> {
         let audience = audience(self.header.user_id.as_deref(), self.agent);
         let server = server_specs(self.agent, &self.shared.tools, audience);
         let server: Vec<ToolSpec> = server
-            .filter(|spec| self.settings.server_tool(&spec.name) != Setting::Off)
+            .filter(|spec| self.is_on(&spec.name))
             .filter(|spec| !specs.iter().any(|own| own.name == spec.name))
             .collect();
         specs.extend(server);
@@ -96,8 +102,19 @@ impl Planner<'_> {
             description: tool.description.clone(),
             input_schema: tool.input_schema.clone(),
         });
-        let of_agent = self.settings.server_tools.is_none().then_some(of_agent);
+        // The application knows nothing of subagents, and could not answer them.
+        let is_main = self.settings.thread.is_none();
+        let of_agent = (is_main && self.settings.server_tools.is_none()).then_some(of_agent);
         of_agent.into_iter().flatten().chain(of_session)
+    }
+
+    /// Whether a tool that we carry out is there for this session.
+    fn is_on(&self, name: &str) -> bool {
+        let for_thread = self.settings.thread.as_ref().is_none_or(|thread| {
+            let listed = thread.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name));
+            listed && !delegate_task::NOT_FOR_SUBAGENTS.contains(&name)
+        });
+        for_thread && self.settings.server_tool(name) != Setting::Off
     }
 
     async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
@@ -129,23 +146,27 @@ impl Planner<'_> {
             let id = ToolUseId::for_custom(Uuid::now_v7());
             return PlannedCall::Custom { id, tool: name.to_owned(), input };
         }
-        if self.agent.has_builtin_tools() && self.settings.server_tool(name) != Setting::Off {
-            if name == clarify::NAME {
-                return ask_user(name, input);
+        if self.agent.has_builtin_tools() && self.is_on(name) {
+            match name {
+                clarify::NAME => return ask_user(name, input),
+                request_secret::NAME => return ask_for_secret(name, input),
+                delegate_task::NAME => return self.delegate(input).await,
+                _ => {}
             }
             let audience = audience(self.header.user_id.as_deref(), self.agent);
             if let Some(tool) = self.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
                 coerce(&tool.spec().input_schema, &mut input);
                 let effect = tool.effect();
+                let sudo = tool.sudo_command(&input);
                 return PlannedCall::Tool {
                     id: ToolUseId::from_uuid(Uuid::now_v7()),
                     kind: ToolKind::Builtin,
                     tool: name.to_owned(),
                     effect,
                     preview: tool.preview(&input),
-                    permission: self.permission(name, tool.as_ref()).await,
+                    permission: self.permission(name, tool.as_ref(), &input, sudo.is_some()).await,
                     input,
-                    sudo: None,
+                    sudo: sudo.map(|command| (RequestId::for_sudo(Uuid::now_v7()), command)),
                 };
             }
         }
@@ -159,16 +180,71 @@ impl Planner<'_> {
         refused(name, input, format!("There is no tool {name}. {have}"))
     }
 
-    async fn permission(&self, name: &str, tool: &dyn Tool) -> Permission {
+    async fn permission(
+        &self,
+        name: &str,
+        tool: &dyn Tool,
+        input: &Map<String, Value>,
+        needs_password: bool,
+    ) -> Permission {
+        let permission = match tool.risk(input) {
+            Risk::Forbidden { reason } => return Permission::Refuse(reason),
+            Risk::Dangerous { pattern_key, description } => {
+                let danger = Danger { pattern_key, description };
+                if self.is_granted(&danger.grant()).await {
+                    self.by_policy(name, asks_by_policy(self.agent, name, tool)).await
+                } else {
+                    Permission::AskAbout(danger)
+                }
+            }
+            Risk::Ordinary => self.by_policy(name, asks_by_policy(self.agent, name, tool)).await,
+        };
+        match &self.settings.thread {
+            Some(_) if needs_password => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
+            Some(thread) => match &permission {
+                Permission::Ask if thread.allowed.contains(name) => Permission::Run,
+                Permission::AskAbout(danger) if thread.allowed.contains(&danger.grant()) => Permission::Run,
+                Permission::Ask | Permission::AskAbout(_) => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
+                Permission::Run | Permission::Refuse(_) => permission,
+            },
+            None => permission,
+        }
+    }
+
+    /// What the session's settings and the agent's policies say about a tool.
+    async fn by_policy(&self, name: &str, policy_asks: bool) -> Permission {
         let asks = match self.settings.server_tool(name) {
             Setting::Trusted => false,
             Setting::Untrusted => true,
-            Setting::ByPolicy | Setting::Off => asks_by_policy(self.agent, name, tool),
+            Setting::ByPolicy | Setting::Off => policy_asks,
         };
         if asks && !self.is_granted(name).await { Permission::Ask } else { Permission::Run }
     }
 
-    /// Whether the user allowed this agent the tool for good.
+    /// Subagents ask for themselves where it matters, so giving them work does not unless a policy says so.
+    async fn delegate(&self, input: Map<String, Value>) -> PlannedCall {
+        let name = delegate_task::NAME;
+        let most = self.shared.limits.call_threads;
+        let tasks = match delegate_task::parse(&input, most) {
+            Ok(tasks) => tasks,
+            Err(why) => return refused(name, input, why),
+        };
+        let asks = self.agent.builtin_policy(&[name]) == Some(PermissionPolicy::AlwaysAsk);
+        let goals: Vec<&str> = tasks.iter().map(|task| task.goal.as_str()).collect();
+        PlannedCall::Tool {
+            id: ToolUseId::from_uuid(Uuid::now_v7()),
+            kind: ToolKind::Builtin,
+            tool: name.to_owned(),
+            // Carried out again, it finds the subagents that it had.
+            effect: ToolEffect::ReadOnly,
+            preview: Some(goals.join("; ").chars().take(200).collect()),
+            permission: self.by_policy(name, asks).await,
+            input,
+            sudo: None,
+        }
+    }
+
+    /// Whether the user allowed this agent the tool or danger for good.
     async fn is_granted(&self, tool: &str) -> bool {
         let Some(user_id) = &self.header.user_id else { return false };
         let grants = self.shared.store.grants(&self.header.tenant, &self.header.agent_id, user_id).await;
@@ -200,6 +276,17 @@ fn ask_user(name: &str, input: Map<String, Value>) -> PlannedCall {
             request_id: RequestId::from_uuid(Uuid::now_v7()),
             question: question.text,
             choices: question.choices,
+        },
+        Err(why) => refused(name, input, why),
+    }
+}
+
+fn ask_for_secret(name: &str, input: Map<String, Value>) -> PlannedCall {
+    match request_secret::parse(&input) {
+        Ok(wanted) => PlannedCall::Secret {
+            request_id: RequestId::for_secret(Uuid::now_v7()),
+            name: wanted.name,
+            prompt: wanted.prompt,
         },
         Err(why) => refused(name, input, why),
     }

@@ -11,6 +11,9 @@ use crate::feed::lock;
 /// How many sessions may have secrets at a time. The one that was given its first secret longest ago loses them first.
 const MAX_SESSIONS: usize = 10_000;
 
+/// How many passwords may wait for their commands. The oldest goes first; its command is then told that it is gone.
+const MAX_PASSWORDS: usize = 1_000;
+
 /// Secret values, by session and name.
 #[derive(Default)]
 pub(crate) struct Secrets(Mutex<Kept>);
@@ -19,6 +22,8 @@ pub(crate) struct Secrets(Mutex<Kept>);
 struct Kept {
     by_session: HashMap<SessionId, BTreeMap<String, SecretString>>,
     oldest_first: VecDeque<SessionId>,
+    /// Passwords that were given and not yet used, by session and request.
+    passwords: VecDeque<(SessionId, String, SecretString)>,
 }
 
 impl Secrets {
@@ -45,9 +50,34 @@ impl Secrets {
         lock(&self.0).by_session.get(session_id).cloned().unwrap_or_default()
     }
 
+    /// Keeps a password until the command that needs it starts.
+    pub(crate) fn keep_password(&self, session_id: &SessionId, request_id: String, password: SecretString) {
+        let mut kept = lock(&self.0);
+        if kept.passwords.len() >= MAX_PASSWORDS {
+            kept.passwords.pop_front();
+        }
+        kept.passwords.push_back((session_id.clone(), request_id, password));
+    }
+
+    /// The requests of a session whose passwords are here.
+    pub(crate) fn passwords(&self, session_id: &SessionId) -> Vec<String> {
+        let kept = lock(&self.0);
+        let own = kept.passwords.iter().filter(|(session, _, _)| session == session_id);
+        own.map(|(_, request_id, _)| request_id.clone()).collect()
+    }
+
+    /// Hands out a password, once.
+    pub(crate) fn take_password(&self, session_id: &SessionId, request_id: &str) -> Option<SecretString> {
+        let mut kept = lock(&self.0);
+        let mut all = kept.passwords.iter();
+        let index = all.position(|(session, request, _)| session == session_id && request == request_id)?;
+        kept.passwords.remove(index).map(|(_, _, password)| password)
+    }
+
     /// The session is gone, and its secrets with it.
     pub(crate) fn forget(&self, session_id: &SessionId) {
         let mut kept = lock(&self.0);
+        kept.passwords.retain(|(session, _, _)| session != session_id);
         if kept.by_session.remove(session_id).is_some() {
             kept.oldest_first.retain(|kept| kept != session_id);
         }
@@ -79,6 +109,19 @@ mod tests {
         assert!(secrets.of(&id(2)).is_empty());
         secrets.forget(&id(1));
         assert!(secrets.of(&id(1)).is_empty());
+    }
+
+    #[test]
+    fn a_password_is_handed_out_once() {
+        let secrets = Secrets::default();
+        secrets.keep_password(&id(1), "sudo_1".into(), SecretString::from("pw"));
+        assert_eq!(secrets.passwords(&id(1)), ["sudo_1"]);
+        assert!(secrets.take_password(&id(2), "sudo_1").is_none());
+        assert_eq!(secrets.take_password(&id(1), "sudo_1").unwrap().expose_secret(), "pw");
+        assert!(secrets.take_password(&id(1), "sudo_1").is_none());
+        secrets.keep_password(&id(1), "sudo_2".into(), SecretString::from("pw"));
+        secrets.forget(&id(1));
+        assert!(secrets.passwords(&id(1)).is_empty());
     }
 
     #[test]

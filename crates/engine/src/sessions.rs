@@ -29,6 +29,8 @@ const PACE: Duration = Duration::from_millis(10);
 /// What a session is created with.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
+    /// Its id; one is made otherwise.
+    pub id: Option<SessionId>,
     /// The agent's version; the newest if none is named.
     pub agent_version: Option<u32>,
     /// With the agent's id, the scope of memory.
@@ -54,6 +56,8 @@ pub struct Submission {
     pub events: Vec<UserEvent>,
     /// Values of secret options, by name. They are kept in memory only.
     pub secrets: BTreeMap<String, SecretString>,
+    /// Passwords and secrets that were asked for, by request. They are kept in memory only.
+    pub answers: BTreeMap<String, SecretString>,
     /// The last event that the caller knows of. If there are more by now, nothing is taken.
     pub expected_sequence: Option<u64>,
 }
@@ -99,7 +103,7 @@ impl Engine {
         };
         let created_at = now();
         let header = SessionHeader {
-            id: SessionId::from_uuid(Uuid::now_v7()),
+            id: new.id.unwrap_or_else(|| SessionId::from_uuid(Uuid::now_v7())),
             tenant: tenant.clone(),
             agent_id: agent_id.clone(),
             agent_version: agent.version,

@@ -1,6 +1,6 @@
 //! Carries out one call of a built-in tool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,9 +8,10 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use petasos_core::event::Block;
 use petasos_core::session::SessionHeader;
+use petasos_core::settings::SessionSettings;
 use petasos_core::state::Call;
 use petasos_core::step::Input;
-use petasos_tools::{Invocation, ToolOutput};
+use petasos_tools::{Invocation, ToolOutput, delegate_task};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -18,15 +19,21 @@ use tracing::Instrument;
 use crate::actor::Report;
 use crate::engine::Shared;
 use crate::hooks::{Observation, TurnInfo};
-use crate::observers;
+use crate::{delegate, observers};
 
 /// One tool call.
 pub(crate) struct ToolRun {
     pub(crate) shared: Arc<Shared>,
     pub(crate) header: Arc<SessionHeader>,
+    /// What the session sets for itself.
+    pub(crate) settings: SessionSettings,
+    /// What was allowed for the rest of the session.
+    pub(crate) allowed: BTreeSet<String>,
     pub(crate) turn: TurnInfo,
     /// What it finds in its environment.
     pub(crate) secrets: BTreeMap<String, SecretString>,
+    /// The password that it was given.
+    pub(crate) sudo_password: Option<SecretString>,
     pub(crate) call: Call,
     pub(crate) effect: u64,
     pub(crate) reports: mpsc::UnboundedSender<Report>,
@@ -42,7 +49,7 @@ pub(crate) async fn run(job: ToolRun) {
     let content = vec![Block::text(output.text)];
     let input = Input::ToolFinished { id: job.call.id.clone(), content, is_error: output.is_error };
     // Nobody listens if the session was stopped in the meantime.
-    drop(job.reports.send(Report { effect: job.effect, input, injected: None }));
+    drop(job.reports.send(Report::Ended { effect: job.effect, input, injected: None }));
 }
 
 impl ToolRun {
@@ -74,6 +81,9 @@ impl ToolRun {
     }
 
     async fn run_tool(&self) -> ToolOutput {
+        if self.call.tool == delegate_task::NAME {
+            return delegate::run(self).await;
+        }
         let Some(tool) = self.shared.tools.get(&self.call.tool) else {
             return ToolOutput::error(format!("The tool {} is not there any more.", self.call.tool));
         };
@@ -81,11 +91,16 @@ impl ToolRun {
             tool_use_id: self.call.id.clone(),
             input: self.call.input.clone(),
             tenant: self.header.tenant.clone(),
-            session_id: self.header.id.clone(),
+            session_id: self
+                .settings
+                .thread
+                .as_ref()
+                .map_or(&self.header.id, |thread| &thread.parent)
+                .clone(),
             agent_id: self.header.agent_id.clone(),
             user_id: self.header.user_id.clone(),
             secrets: self.secrets.clone(),
-            sudo_password: None,
+            sudo_password: self.sudo_password.clone(),
         };
         let limit = self.shared.tool_time;
         match tokio::time::timeout(limit, tool.run(invocation)).await {

@@ -5,5 +5,7 @@ use serde_json::Value;
 
 /// Reads the body of a request that sends events, or says what is wrong with it.
 pub fn read_events(body: Value) -> Result<Vec<UserEvent>, String> {
-    crate::surfaces::herm::read_events(body).map_err(|problem| format!("{problem:?}"))
+    crate::surfaces::herm::read_events(body)
+        .map(|submission| submission.events)
+        .map_err(|problem| format!("{problem:?}"))
 }

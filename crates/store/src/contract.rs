@@ -143,6 +143,8 @@ pub struct SessionFilter {
     pub include_archived: bool,
     /// Archived ones only.
     pub only_archived: bool,
+    /// Those of subagents too, which are otherwise left out.
+    pub include_threads: bool,
 }
 
 /// A session with everything that going on with it takes, as of one moment.

@@ -1,15 +1,17 @@
 //! The built-in tools in a test, and tools whose runs a test can count and hold up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
 use petasos_core::model::ToolSpec;
 use petasos_sandbox::{Sandbox, Settings, Supervisor};
-use petasos_tools::{Approvals, Invocation, Options, Tool, ToolOutput, Toolbox, Workspaces};
+use petasos_tools::{Approvals, Invocation, Options, Risk, Tool, ToolOutput, Toolbox, Workspaces};
+use secrecy::ExposeSecret;
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 
@@ -107,5 +109,75 @@ impl Tool for CountingTool {
             ToolOutput::ok(invocation.input.get("text").and_then(Value::as_str).unwrap_or("done"))
         }
         .boxed()
+    }
+}
+
+/// A tool that is as dangerous as its argument `text` says: `rm` asks, `mkfs` never runs, `sudo` needs a password. It
+/// notes what it was given and must not be seen.
+#[derive(Clone, Default)]
+pub struct RiskyTool {
+    given: Arc<Mutex<Vec<Given>>>,
+}
+
+/// What a call of [`RiskyTool`] was given beside its arguments.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Given {
+    /// Secrets of the session.
+    pub secrets: BTreeMap<String, String>,
+    /// The password for this call.
+    pub password: Option<String>,
+}
+
+impl RiskyTool {
+    /// What each call was given.
+    #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+    pub fn given(&self) -> Vec<Given> {
+        self.given.lock().unwrap().clone()
+    }
+}
+
+fn text_of(input: &Map<String, Value>) -> &str {
+    input.get("text").and_then(Value::as_str).unwrap_or_default()
+}
+
+impl Tool for RiskyTool {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "risky".to_owned(),
+            description: "Does what it is told.".to_owned(),
+            input_schema: json!({ "type": "object", "properties": { "text": { "type": "string" } } }),
+        }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::SideEffect
+    }
+
+    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        Some(text_of(input).to_owned())
+    }
+
+    fn risk(&self, input: &Map<String, Value>) -> Risk {
+        match text_of(input) {
+            text if text.contains("mkfs") => Risk::Forbidden { reason: "It never runs.".to_owned() },
+            text if text.contains("rm") => {
+                Risk::Dangerous { pattern_key: "rm".to_owned(), description: "removes files".to_owned() }
+            }
+            _ => Risk::Ordinary,
+        }
+    }
+
+    fn sudo_command(&self, input: &Map<String, Value>) -> Option<String> {
+        Some(text_of(input)).filter(|text| text.starts_with("sudo ")).map(str::to_owned)
+    }
+
+    #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+    fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
+        let secrets = invocation.secrets.iter();
+        self.given.lock().unwrap().push(Given {
+            secrets: secrets.map(|(name, value)| (name.clone(), value.expose_secret().to_owned())).collect(),
+            password: invocation.sudo_password.map(|password| password.expose_secret().to_owned()),
+        });
+        std::future::ready(ToolOutput::ok("done")).boxed()
     }
 }

@@ -89,6 +89,10 @@ pub(crate) struct Limits {
     pub(crate) session_tokens: Option<NonZero<u64>>,
     /// Tool calls that one model answer may make.
     pub(crate) step_tool_calls: Option<NonZero<usize>>,
+    /// Subagents that one call may start.
+    pub(crate) call_threads: Option<NonZero<usize>>,
+    /// Model calls that a subagent may make.
+    pub(crate) thread_model_calls: Option<NonZero<u32>>,
     /// Bytes of a request's body.
     pub(crate) body_bytes: Option<NonZero<usize>>,
     /// Characters of a tool's result.

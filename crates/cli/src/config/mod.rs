@@ -138,6 +138,8 @@ fn turn_limits(file: &file::Limits) -> petasos_core::limits::Limits {
     set(&mut limits.turn_tokens, file.turn_tokens.map(NonZero::get));
     set(&mut limits.session_tokens, file.session_tokens.map(|tokens| Some(tokens.get())));
     set(&mut limits.step_tool_calls, file.step_tool_calls.map(NonZero::get));
+    set(&mut limits.call_threads, file.call_threads.map(NonZero::get));
+    set(&mut limits.thread_model_calls, file.thread_model_calls.map(NonZero::get));
     limits
 }
 

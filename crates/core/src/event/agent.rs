@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::Block;
 use crate::ids::{RequestId, ThreadId, ToolUseId};
-use crate::model::Opaque;
+use crate::model::{Opaque, Usage};
 
 /// Payload of `agent.message`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,25 @@ pub struct ToolUse {
     /// Whether it waits for a confirmation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requires_action: bool,
+    /// Why a person is asked, when it is not the policy that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub danger: Option<Danger>,
+}
+
+/// What is dangerous about a call, so that a person is asked whatever the policy says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Danger {
+    /// Names the danger for programs, and never changes.
+    pub pattern_key: String,
+    /// Names it for people.
+    pub description: String,
+}
+
+impl Danger {
+    /// What is remembered when a person allows this for longer than one call: the danger, not the whole tool.
+    pub fn grant(&self) -> String {
+        format!("danger:{}", self.pattern_key)
+    }
 }
 
 /// Payload of `agent.tool_result` and `agent.mcp_tool_result`.
@@ -135,4 +154,19 @@ pub struct ThreadMessage {
     pub thread_id: ThreadId,
     /// What was said.
     pub content: Vec<Block>,
+    /// The call that delegated the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_use_id: Option<ToolUseId>,
+    /// What the subagent's model calls cost, when it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<ThreadUsage>,
+}
+
+/// What a subagent's model calls cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadUsage {
+    /// Its tokens.
+    pub usage: Usage,
+    /// Its model calls.
+    pub model_calls: u64,
 }

@@ -1,5 +1,7 @@
 //! What must be going on in a given state.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::limits::Limits;
@@ -46,7 +48,10 @@ pub fn effects(state: &State, limits: &Limits) -> Vec<Effect> {
         }
         Phase::Acting { calls, .. } => {
             let started = calls.iter().filter(|call| call.progress == Progress::Started);
-            wanted.extend(started.cloned().map(Effect::RunTool));
+            // What is noted about a call while it runs does not make it another one.
+            wanted.extend(
+                started.map(|call| Effect::RunTool(Call { threads: BTreeMap::new(), ..call.clone() })),
+            );
         }
     }
     let time = SignedDuration::try_from(limits.turn_time).unwrap_or(SignedDuration::MAX);

@@ -15,14 +15,15 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::event::{
-    Block, ClarifyResult, Compacted, CustomToolResult, Event, Failure, ModelFinished, Payload, Purpose,
-    RequestAnswered, Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
+    Block, ClarifyResult, Compacted, CustomToolResult, Danger, Event, Failure, ModelFinished, Payload,
+    Purpose, RequestAnswered, ThreadMessage, Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt,
+    UserMessage, UserSteer,
 };
 use crate::ids::{RequestId, ToolUseId};
 use crate::limits::Limits;
 use crate::model::{Opaque, Stop, Usage};
 use crate::settings::SessionSettings;
-use crate::state::{CallKind, Phase, Progress, State};
+use crate::state::{CallKind, Phase, Progress, State, Turn};
 
 pub use effects::{Effect, effects};
 
@@ -65,10 +66,27 @@ pub enum Input {
         /// Whether it failed.
         is_error: bool,
     },
+    /// A call is about to give work to a subagent.
+    ThreadSent {
+        /// The call.
+        tool_use_id: String,
+        /// What the subagent is told.
+        message: ThreadMessage,
+    },
+    /// A subagent is done.
+    ThreadReceived {
+        /// The call.
+        tool_use_id: String,
+        /// What the subagent says.
+        message: ThreadMessage,
+    },
     /// The turn has run for as long as it may.
     DeadlinePassed,
-    /// The process that drove this session is gone, and everything that was under way with it.
-    Recover,
+    /// Whoever drove this session is gone, and everything that was under way with it.
+    Recover {
+        /// The requests whose passwords are still at hand.
+        passwords: Vec<String>,
+    },
     /// The title was set by a person or application.
     Title(Titled),
     /// The metadata was replaced.
@@ -196,6 +214,8 @@ pub enum Permission {
     Run,
     /// A person decides, unless the tool was allowed for the session.
     Ask,
+    /// A person decides, unless this danger was allowed for the session.
+    AskAbout(Danger),
     /// It never runs, and the model is told why.
     Refuse(String),
 }
@@ -260,8 +280,18 @@ pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Res
             step.compaction_finished(call, compacted, summary_call);
         }
         Input::ToolFinished { id, content, is_error } => step.tool_finished(&id, content, is_error),
+        Input::ThreadSent { tool_use_id, message } => {
+            if step.thread(&tool_use_id, &message, None) {
+                step.emit(Payload::ThreadMessageSent(message));
+            }
+        }
+        Input::ThreadReceived { tool_use_id, message } => {
+            if step.thread(&tool_use_id, &message, Some(false)) {
+                step.emit(Payload::ThreadMessageReceived(message));
+            }
+        }
         Input::DeadlinePassed => step.deadline_passed(),
-        Input::Recover => step.recover(),
+        Input::Recover { passwords } => step.recover(&passwords),
         Input::Title(titled) => step.emit(Payload::Titled(titled)),
         Input::Metadata(metadata) => step.emit(Payload::MetadataChanged { metadata }),
         Input::Archive => step.archive(),
@@ -334,6 +364,14 @@ impl Step<'_> {
             self.emit(Payload::ModelFinished(ModelFinished { purpose: Purpose::Summary, ..finished }));
         }
         self.emit(Payload::Compacted(compacted));
+    }
+
+    /// Whether a call is under way, and knows as much of one of its threads: nothing, or whether it is done.
+    fn thread(&self, tool_use_id: &str, message: &ThreadMessage, known: Option<bool>) -> bool {
+        let calls = self.state.turn.iter().flat_map(Turn::calls);
+        let mut started = calls.filter(|call| call.progress == Progress::Started);
+        let call = started.find(|call| call.id == tool_use_id);
+        call.is_some_and(|call| call.threads.get(message.thread_id.as_str()).copied() == known)
     }
 
     fn archive(&mut self) {

@@ -76,7 +76,15 @@ impl Step<'_> {
     fn call(&mut self, call: PlannedCall) -> Option<Refused> {
         match call {
             PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, sudo } => {
-                let asks = permission == Permission::Ask && !self.state.allowed_tools.contains(&tool);
+                let asks = match &permission {
+                    Permission::Ask => !self.state.allowed_tools.contains(&tool),
+                    Permission::AskAbout(danger) => !self.state.allowed_tools.contains(&danger.grant()),
+                    Permission::Run | Permission::Refuse(_) => false,
+                };
+                let danger = match &permission {
+                    Permission::AskAbout(danger) => Some(danger.clone()),
+                    _ => None,
+                };
                 let tool_use = ToolUse {
                     id: id.clone(),
                     tool: tool.clone(),
@@ -84,6 +92,7 @@ impl Step<'_> {
                     effect,
                     preview,
                     requires_action: asks,
+                    danger,
                 };
                 let (kind, payload) = match kind {
                     ToolKind::Builtin => (CallKind::Builtin, Payload::ToolUse(tool_use)),

@@ -54,7 +54,7 @@ impl Step<'_> {
     }
 
     /// Settles what the process that is gone had under way and cannot be asked again.
-    pub(super) fn recover(&mut self) {
+    pub(super) fn recover(&mut self, passwords: &[String]) {
         let Some(turn) = &self.state.turn else { return };
         for call in turn.calls().to_vec() {
             match call.progress {
@@ -64,7 +64,12 @@ impl Step<'_> {
                     self.close(&call, text.to_owned());
                 }
                 // Passwords are never stored, so the one that came is gone.
-                Progress::Ready if call.sudo.as_ref().is_some_and(|sudo| sudo.answered) => {
+                Progress::Waiting | Progress::Ready
+                    if call
+                        .sudo
+                        .as_ref()
+                        .is_some_and(|sudo| sudo.answered && !passwords.contains(&sudo.request_id)) =>
+                {
                     let text = "The server stopped before this command could start, and the password is gone. \
                                 Call the tool again.";
                     self.close(&call, text.to_owned());

@@ -34,8 +34,8 @@ impl Step<'_> {
             }
             UserEvent::ToolConfirmation(mut confirmation) => {
                 let id = confirmation.tool_use_id.as_str();
-                let call = expect_pending(&self.state, id, ActionKind::ToolConfirmation)?;
-                confirmation.tool = Some(call);
+                let grant = expect_pending(&self.state, id, ActionKind::ToolConfirmation)?;
+                confirmation.tool = Some(grant);
                 if confirmation.result == Verdict::Allow {
                     confirmation.reason = None;
                 }
@@ -125,7 +125,7 @@ fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that `id` waits for this kind of answer, and names the tool that it is about.
+/// Checks that `id` waits for this kind of answer, and names what a person would allow with it.
 fn expect_pending(state: &State, id: &str, got: ActionKind) -> Result<String, Refusal> {
     match state.pending().find(|action| action.id == id) {
         None => Err(not_pending(state, id)),
@@ -135,6 +135,6 @@ fn expect_pending(state: &State, id: &str, got: ActionKind) -> Result<String, Re
             got: got.answered_by(),
             pending: pending_ids(state),
         }),
-        Some(action) => Ok(action.call.tool.clone()),
+        Some(action) => Ok(action.call.grant()),
     }
 }

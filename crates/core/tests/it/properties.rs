@@ -36,6 +36,7 @@ fn call(read_only: bool) -> BoxedStrategy<CallSpec> {
     let common = prop_oneof![
         effect.clone().prop_map(CallSpec::Run),
         effect.prop_map(CallSpec::Ask),
+        Just(CallSpec::Danger),
         Just(CallSpec::Refused),
         Just(CallSpec::Custom),
         Just(CallSpec::Clarify),

@@ -2,8 +2,9 @@
 
 use petasos_core::context::Context;
 use petasos_core::event::*;
+use petasos_core::ids::ThreadId;
 use petasos_core::limits::Limits;
-use petasos_core::model::{Message, Stop};
+use petasos_core::model::{Message, Stop, Usage};
 use petasos_core::state::CallKind;
 use petasos_core::step::{Input, Refusal, UserEvent};
 
@@ -102,6 +103,52 @@ fn a_session_grant_silences_the_next_question() {
     world.tool_finishes(0, false);
     let types = world.model_answers(&says(false, &[ASK]));
     assert_eq!(types, ["span.model_finished", "agent.tool_use", "tool.started"]);
+}
+
+#[test]
+fn a_danger_is_allowed_by_its_name_and_not_with_its_tool() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    for (call, asks) in [(ASK, true), (CallSpec::Danger, true), (CallSpec::Danger, false), (ASK, false)] {
+        let types = world.model_answers(&says(false, &[call]));
+        assert_eq!(types.contains(&"session.status_idle"), asks, "{types:?}");
+        if asks {
+            let allow = world.answer(0, true, Scope::Session).unwrap();
+            world.user(allow).unwrap();
+        }
+        world.tool_finishes(0, false);
+    }
+    let granted: Vec<&str> = world.state.allowed_tools.iter().map(String::as_str).collect();
+    assert_eq!(granted, ["danger:rm", "work"]);
+}
+
+#[test]
+fn a_call_tells_and_hears_each_of_its_subagents_once() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    world.model_answers(&says(false, &[CallSpec::Run(ToolEffect::ReadOnly)]));
+    let tool_use_id = world.running_tools().remove(0);
+    let spent = ThreadUsage { usage: Usage { input_tokens: 7, ..Usage::default() }, model_calls: 2 };
+    let message = |spent| ThreadMessage {
+        thread_id: ThreadId::for_call(&tool_use_id.parse().unwrap(), 0),
+        content: vec![Block::text("Count.")],
+        tool_use_id: Some(tool_use_id.parse().unwrap()),
+        spent,
+    };
+    let sent = || Input::ThreadSent { tool_use_id: tool_use_id.clone(), message: message(None) };
+    let received =
+        || Input::ThreadReceived { tool_use_id: tool_use_id.clone(), message: message(Some(spent)) };
+    let nothing: [&str; 0] = [];
+    assert_eq!(world.feed(received()).unwrap(), nothing);
+    assert_eq!(world.feed(sent()).unwrap(), ["agent.thread_message_sent"]);
+    world.crash(true);
+    assert_eq!(world.feed(sent()).unwrap(), nothing);
+    assert_eq!(world.feed(received()).unwrap(), ["agent.thread_message_received"]);
+    assert_eq!(world.feed(received()).unwrap(), nothing);
+    assert_eq!((world.state.view.usage.input_tokens, world.state.view.model_calls), (10 + 7, 1 + 2));
+    assert_eq!(world.running_tools(), [tool_use_id.clone()]);
+    world.tool_finishes(0, false);
+    assert_eq!(world.feed(sent()).unwrap(), nothing);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use uuid::Uuid;
 pub(crate) enum CallSpec {
     Run(ToolEffect),
     Ask(ToolEffect),
+    Danger,
     Refused,
     Custom,
     Clarify,
@@ -123,7 +124,7 @@ impl World {
         assert_eq!(folded, self.state, "the fold of the log is the state");
         self.state = folded;
         self.in_flight.clear();
-        self.feed(Input::Recover).unwrap();
+        self.feed(Input::Recover { passwords: Vec::new() }).unwrap();
     }
 
     pub(crate) fn fold(&self) -> State {
@@ -251,6 +252,10 @@ impl World {
         match spec {
             CallSpec::Run(effect) => tool(effect, Permission::Run, None),
             CallSpec::Ask(effect) => tool(effect, Permission::Ask, None),
+            CallSpec::Danger => {
+                let danger = Danger { pattern_key: "rm".into(), description: "removes".into() };
+                tool(ToolEffect::ReadOnly, Permission::AskAbout(danger), None)
+            }
             CallSpec::Refused => {
                 tool(ToolEffect::SideEffect, Permission::Refuse("no such tool".into()), None)
             }

@@ -12,10 +12,12 @@ mod long_sessions;
 mod memory;
 mod operations;
 mod pauses;
+mod permissions;
 mod session_search;
 mod sessions;
 mod skills;
 mod streams;
+mod threads;
 mod transfer;
 mod turns;
 

@@ -96,6 +96,9 @@ fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -
     } else if !filter.include_archived {
         conditions.add("archived_at IS NULL", []);
     }
+    if !filter.include_threads {
+        conditions.add("platform <> 'thread'", []);
+    }
     if let Some(place) = start {
         conditions.add("(created_at, id) < (?, ?)", [Value::Integer(place.at), Value::Text(place.id)]);
     }

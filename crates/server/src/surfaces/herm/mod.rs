@@ -12,6 +12,7 @@ mod payload;
 mod send;
 mod sessions;
 mod stream;
+mod threads;
 
 use jiff::Timestamp;
 use petasos_core::ids::TenantId;
@@ -28,7 +29,8 @@ use crate::query::Query;
 
 pub(crate) fn api() -> Api {
     let kept = memories::api().and(learned_skills::api()).and(grants::api());
-    agents::api().and(sessions::api()).and(events::api()).and(send::api()).and(stream::api()).and(kept)
+    let sessions = sessions::api().and(events::api()).and(send::api()).and(stream::api()).and(threads::api());
+    agents::api().and(sessions).and(kept)
 }
 
 /// Reads an id of a path. A text that cannot be an id names nothing.

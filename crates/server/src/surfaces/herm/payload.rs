@@ -100,6 +100,16 @@ pub(super) struct ToolUse<'a> {
     preview: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     requires_action: bool,
+    /// Why a person is asked, when it is not the policy that asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    danger: Option<Danger<'a>>,
+}
+
+/// What is dangerous about a call.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Danger<'a> {
+    pattern_key: &'a str,
+    description: &'a str,
 }
 
 impl<'a> From<&'a event::ToolUse> for ToolUse<'a> {
@@ -111,6 +121,10 @@ impl<'a> From<&'a event::ToolUse> for ToolUse<'a> {
             status: "running",
             preview: call.preview.as_deref(),
             requires_action: call.requires_action,
+            danger: call
+                .danger
+                .as_ref()
+                .map(|danger| Danger { pattern_key: &danger.pattern_key, description: &danger.description }),
         }
     }
 }

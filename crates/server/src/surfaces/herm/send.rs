@@ -1,5 +1,7 @@
 //! Sending events to a session.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -8,11 +10,12 @@ use petasos_core::event::{
     Block, ClarifyResult, CustomToolResult, RequestAnswered, Scope, ToolConfirmation, UserInterrupt,
     UserMessage, UserSteer, Verdict,
 };
-use petasos_core::ids::SessionId;
+use petasos_core::ids::{RequestId, SessionId};
 use petasos_core::key::KeyScope;
 use petasos_core::step::UserEvent;
-use petasos_engine::Engine;
+use petasos_engine::{Engine, Submission};
 use schemars::JsonSchema;
+use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -95,21 +98,21 @@ async fn send(
     Body(body): Body<Value>,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
-    let events = match read(body) {
-        Ok(events) => events,
+    let submission = match read(body) {
+        Ok(submission) => submission,
         Err(problem) => {
             // A session that is not there is the first thing to say about it.
             engine.session(&tenant, &session_id).await?;
             return Err(problem);
         }
     };
-    let events = engine.send(&tenant, &session_id, events).await?;
+    let events = engine.submit(&tenant, &session_id, submission).await?;
     let data = events.iter().filter_map(Envelope::of).collect();
     Ok(Json(Accepted { data }).into_response())
 }
 
 /// Reads a request: `{"events": […]}`, a list, or one event.
-pub(crate) fn read(body: Value) -> Result<Vec<UserEvent>, Problem> {
+pub(crate) fn read(body: Value) -> Result<Submission, Problem> {
     let events = match body {
         Value::Array(events) => events,
         Value::Object(mut body) => match body.remove("events") {
@@ -127,16 +130,17 @@ pub(crate) fn read(body: Value) -> Result<Vec<UserEvent>, Problem> {
     if events.is_empty() || events.len() > MAX_EVENTS {
         return Err(Problem::validation("events", format!("must hold 1 to {MAX_EVENTS} events")));
     }
+    let mut answers = BTreeMap::new();
     let events: Vec<UserEvent> = events
         .into_iter()
         .enumerate()
-        .map(|(index, event)| Fields::new(event, format!("events[{index}]"))?.event())
+        .map(|(index, event)| Fields::new(event, format!("events[{index}]"))?.event(&mut answers))
         .collect::<Result<_, _>>()?;
     let messages = events.iter().filter(|event| matches!(event, UserEvent::Message(_))).count();
     if messages > 1 {
         return Err(Problem::validation("events", "only one user.message is allowed per request"));
     }
-    Ok(events)
+    Ok(Submission { events, answers, ..Submission::default() })
 }
 
 /// The fields of one event, with the path that errors name.
@@ -153,7 +157,8 @@ impl Fields {
         }
     }
 
-    fn event(mut self) -> Result<UserEvent, Problem> {
+    /// Reads an event. A password or secret has no place in it: those go to `answers`, by request.
+    fn event(mut self, answers: &mut BTreeMap<String, SecretString>) -> Result<UserEvent, Problem> {
         let kind = self.text("type", usize::MAX)?;
         Ok(match kind.as_str() {
             "user.message" => {
@@ -202,19 +207,23 @@ impl Fields {
                 request_id: self.id("request_id")?,
                 answer: self.text("answer", MAX_ANSWER_CHARS)?,
             }),
-            "user.sudo_result" => {
-                // The password has no place in the log: once it is seen to be there, it is dropped here.
-                drop(self.text("password", MAX_ANSWER_CHARS)?);
-                UserEvent::SudoResult(RequestAnswered { request_id: self.id("request_id")? })
-            }
-            "user.secret_result" => {
-                drop(self.text("value", MAX_ANSWER_CHARS)?);
-                UserEvent::SecretResult(RequestAnswered { request_id: self.id("request_id")? })
-            }
+            "user.sudo_result" => UserEvent::SudoResult(self.answered("password", answers)?),
+            "user.secret_result" => UserEvent::SecretResult(self.answered("value", answers)?),
             _ => {
                 return Err(self.problem("type", &format!("is not one that can be sent; those are: {TYPES}")));
             }
         })
+    }
+
+    fn answered(
+        &mut self,
+        field: &str,
+        answers: &mut BTreeMap<String, SecretString>,
+    ) -> Result<RequestAnswered, Problem> {
+        let value = SecretString::from(self.text(field, MAX_ANSWER_CHARS)?);
+        let request_id: RequestId = self.id("request_id")?;
+        answers.insert(request_id.to_string(), value);
+        Ok(RequestAnswered { request_id })
     }
 
     fn problem(&self, field: &str, problem: &str) -> Problem {

@@ -1,0 +1,196 @@
+//! Carries out `delegate_task`: subagents, each a session of its own under the one that called.
+//!
+//! A subagent's id follows from the call, and what it was told is in the caller's log before it exists. So a call that
+//! goes on after a restart finds its subagents, running or done, and starts none twice.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use petasos_core::event::{
+    Block, Payload, StatusIdle, StopReason, ThreadMessage, ThreadUsage, UserInterrupt, UserMessage,
+};
+use petasos_core::ids::{SessionId, TenantId, ThreadId, ToolUseId};
+use petasos_core::settings::ThreadSettings;
+use petasos_core::step::{Input, UserEvent};
+use petasos_tools::ToolOutput;
+use petasos_tools::delegate_task::{self, Task};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::actor::Report;
+use crate::engine::{Engine, Shared};
+use crate::error::{Error, Result};
+use crate::reader::{Item, Start};
+use crate::sessions::NewSession;
+use crate::tool_run::ToolRun;
+
+/// The surface of subagents' sessions, by which lists leave them out.
+pub(crate) const PLATFORM: &str = "thread";
+
+/// Runs all subagents of a call and waits for them.
+pub(crate) async fn run(job: &ToolRun) -> ToolOutput {
+    let tasks = match delegate_task::parse(&job.call.input, job.shared.limits.call_threads) {
+        Ok(tasks) => tasks,
+        Err(problem) => return ToolOutput::error(problem),
+    };
+    let Ok(tool_use_id) = job.call.id.parse::<ToolUseId>() else {
+        return ToolOutput::error("The call has no id.");
+    };
+    let threads = tasks.iter().enumerate().map(|(index, task)| {
+        let thread_id = ThreadId::for_call(&tool_use_id, index);
+        Thread { job, task, tool_use_id: tool_use_id.clone(), thread_id }.run()
+    });
+    let results: Vec<Value> = join_all(threads).await;
+    let failed = results.iter().all(|result| result["status"] != "completed");
+    ToolOutput { text: Value::from(results).to_string(), is_error: failed }
+}
+
+/// One subagent of a call.
+struct Thread<'a> {
+    job: &'a ToolRun,
+    task: &'a Task,
+    tool_use_id: ToolUseId,
+    thread_id: ThreadId,
+}
+
+/// How a subagent's turn ended.
+struct Ended {
+    status: &'static str,
+    text: String,
+}
+
+impl Thread<'_> {
+    async fn run(self) -> Value {
+        let ended = match self.carry_out().await {
+            Ok(ended) => ended,
+            // The call goes on at the next start, so it must not end now.
+            Err(Error::ShuttingDown) => std::future::pending().await,
+            Err(error) => Ended { status: "failed", text: format!("The subagent could not be run: {error}") },
+        };
+        json!({ "thread_id": self.thread_id.as_str(), "status": ended.status, "result": ended.text })
+    }
+
+    async fn carry_out(&self) -> Result<Ended> {
+        let engine = Engine { shared: Arc::clone(&self.job.shared) };
+        let (tenant, session_id) = (&self.job.header.tenant, self.thread_id.session_id());
+        let told = self.message(self.task.message(), None);
+        self.note(Input::ThreadSent { tool_use_id: self.job.call.id.clone(), message: told }).await?;
+        self.create(&engine, &session_id).await?;
+        let guard = InterruptOnDrop::new(&self.job.shared, tenant, &session_id);
+        let detail = engine.session_detail(tenant, &session_id).await?;
+        if detail.state.turn.is_none() && detail.state.view.stop_reason.is_none() {
+            let content = vec![Block::text(self.task.message())];
+            engine.send(tenant, &session_id, vec![UserEvent::Message(UserMessage::new(content))]).await?;
+        }
+        let ended = until_done(&engine, tenant, &session_id).await?;
+        guard.disarm();
+        let view = engine.session(tenant, &session_id).await?.view;
+        let spent = ThreadUsage { usage: view.usage, model_calls: view.model_calls };
+        let said = self.message(ended.text.clone(), Some(spent));
+        self.note(Input::ThreadReceived { tool_use_id: self.job.call.id.clone(), message: said }).await?;
+        Ok(ended)
+    }
+
+    fn message(&self, text: String, spent: Option<ThreadUsage>) -> ThreadMessage {
+        ThreadMessage {
+            thread_id: self.thread_id.clone(),
+            content: vec![Block::text(text)],
+            tool_use_id: Some(self.tool_use_id.clone()),
+            spent,
+        }
+    }
+
+    /// Has something written into the caller's log, and waits until it is there.
+    async fn note(&self, input: Input) -> Result<()> {
+        let (written, is_written) = oneshot::channel();
+        if self.job.reports.send(Report::Note { input, written }).is_err() {
+            return Err(Error::ShuttingDown);
+        }
+        is_written.await.map_err(|_| Error::ShuttingDown)
+    }
+
+    /// Makes the subagent's session, unless it is there already.
+    async fn create(&self, engine: &Engine, session_id: &SessionId) -> Result<()> {
+        let header = &self.job.header;
+        let mut settings = self.job.settings.clone();
+        settings.client_tools.clear();
+        settings.thread = Some(ThreadSettings {
+            parent: header.id.clone(),
+            tools: self.task.tools.clone(),
+            allowed: self.job.allowed.clone(),
+        });
+        let new = NewSession {
+            id: Some(session_id.clone()),
+            agent_version: Some(header.agent_version),
+            user_id: header.user_id.clone(),
+            title: Some(self.task.goal.chars().take(80).collect()),
+            platform: PLATFORM.to_owned(),
+            settings: Some(settings),
+            ..NewSession::default()
+        };
+        match engine.create_session(&header.tenant, &header.agent_id, new).await {
+            Err(Error::Store(petasos_store::Error::AlreadyExists { .. })) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+}
+
+/// Follows a subagent until its turn is over, and says how it ended.
+async fn until_done(engine: &Engine, tenant: &TenantId, session_id: &SessionId) -> Result<Ended> {
+    let mut reader = engine.follow(tenant, session_id, Start::After(0)).await?;
+    let mut said = String::new();
+    while let Some(item) = reader.next().await? {
+        let Item::Durable(event) = item else { continue };
+        match &event.payload {
+            Payload::AgentMessage(message) => said.clone_from(&message.text),
+            Payload::StatusIdle(StatusIdle { stop_reason, .. }) => {
+                let (status, text) = match stop_reason {
+                    StopReason::EndTurn { interrupted: true, .. } => ("interrupted", said),
+                    StopReason::EndTurn { .. } => ("completed", said),
+                    StopReason::Error { message, .. } => ("failed", format!("{said}\n{message}")),
+                    StopReason::RequiresAction { .. } => ("failed", "It waits for a person.".to_owned()),
+                };
+                return Ok(Ended { status, text: text.trim().to_owned() });
+            }
+            _ => {}
+        }
+    }
+    Err(Error::ShuttingDown)
+}
+
+/// Stops a subagent when the call that waits for it is stopped. When the server stops, the subagent is left alone: it
+/// goes on at the next start, and so does the call.
+struct InterruptOnDrop {
+    shared: Arc<Shared>,
+    tenant: TenantId,
+    session_id: SessionId,
+    armed: bool,
+}
+
+impl InterruptOnDrop {
+    fn new(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId) -> Self {
+        let (tenant, session_id) = (tenant.clone(), session_id.clone());
+        InterruptOnDrop { shared: Arc::clone(shared), tenant, session_id, armed: true }
+    }
+
+    fn disarm(mut self) {
+        self.armed = false;
+    }
+}
+
+impl Drop for InterruptOnDrop {
+    fn drop(&mut self) {
+        if !self.armed || self.shared.closing.is_cancelled() {
+            return;
+        }
+        let engine = Engine { shared: Arc::clone(&self.shared) };
+        let (tenant, session_id) = (self.tenant.clone(), self.session_id.clone());
+        self.shared.tasks.spawn(async move {
+            let message = Some("The agent that gave this work was interrupted.".to_owned());
+            let interrupt = vec![UserEvent::Interrupt(UserInterrupt { message })];
+            if let Err(error) = engine.send(&tenant, &session_id, interrupt).await {
+                tracing::warn!(%session_id, %error, "a subagent could not be interrupted");
+            }
+        });
+    }
+}

@@ -1,0 +1,147 @@
+//! What a person is asked before a tool runs, and what is passed to it that nobody else may see.
+
+use petasos_testkit::tools::{Given, RiskyTool};
+use petasos_testkit::{Frame, Reply, Setup, TestServer};
+use serde_json::{Value, json};
+
+fn risky(text: &str) -> Reply {
+    Reply::tool_call("risky", json!({ "text": text }))
+}
+
+fn confirm(id: &Value, result: &str, scope: &str) -> Value {
+    json!({ "type": "user.tool_confirmation", "tool_use_id": id, "result": result, "scope": scope })
+}
+
+fn payload<'a>(frames: &'a [Frame], event: &str) -> &'a Value {
+    let found = frames.iter().find(|frame| frame.event == event);
+    &found.unwrap_or_else(|| panic!("there is no {event}")).data["payload"]
+}
+
+async fn start(policy: &str) -> (TestServer, RiskyTool, String) {
+    let tool = RiskyTool::default();
+    let server = TestServer::start_with(Setup::default().with_tool(tool.clone())).await;
+    let policy = json!({ "permissionPolicy": { "type": policy } });
+    let tools = json!([{ "type": "agent_toolset", "defaultConfig": policy }]);
+    let agent = server.agent_with(json!({ "tools": tools })).await;
+    let session = server.client.session(&agent).await;
+    (server, tool, session)
+}
+
+#[tokio::test]
+async fn a_danger_asks_whatever_the_policy_says_until_it_is_allowed_by_name() {
+    let (server, tool, session) = start("always_allow").await;
+    server.model.script([risky("ls"), risky("rm a"), risky("rm b"), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("requires_action"));
+    let asked = &frames.iter().rfind(|frame| frame.event == "agent.tool_use").unwrap().data["payload"];
+    assert_eq!(asked["danger"], json!({ "pattern_key": "rm", "description": "removes files" }));
+    assert_eq!((tool.given().len(), &asked["requires_action"]), (1, &json!(true)));
+
+    // Allowed for the session, the same danger does not ask again.
+    server.client.event(&session, confirm(&asked["id"], "allow", "session")).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    assert_eq!(tool.given().len(), 3);
+}
+
+#[tokio::test]
+async fn what_never_runs_is_refused_and_the_turn_goes_on() {
+    let (server, tool, session) = start("always_allow").await;
+    server.model.script([risky("mkfs /dev/sda"), Reply::text("Sorry.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let result = payload(&frames, "agent.tool_result");
+    assert_eq!(
+        (&result["is_error"], &result["content"][0]["text"]),
+        (&json!(true), &json!("It never runs."))
+    );
+    assert_eq!((frames.last().unwrap().stop(), tool.given().len()), (Some("end_turn"), 0));
+}
+
+#[tokio::test]
+async fn a_password_reaches_its_command_and_nothing_else() {
+    let (server, tool, session) = start("always_allow").await;
+    server.model.script([risky("sudo reboot"), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let request = payload(&frames, "agent.sudo_request").clone();
+    assert_eq!(request["command"], "sudo reboot");
+    let stop = &frames.last().unwrap().data["payload"]["stop_reason"];
+    assert_eq!(stop["event_ids"], json!([request["request_id"]]));
+    let shown = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+    assert_eq!(shown["pendingActions"][0]["type"], "sudo");
+
+    let answer =
+        json!({ "type": "user.sudo_result", "request_id": request["request_id"], "password": "hunter2" });
+    server.client.event(&session, answer).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    assert_eq!(tool.given(), [Given { password: Some("hunter2".to_owned()), ..Given::default() }]);
+    let log = json!(server.client.events(&session).await).to_string();
+    assert!(!log.contains("hunter2") && !server.model.requests()[1].body.to_string().contains("hunter2"));
+}
+
+#[tokio::test]
+async fn a_password_that_a_restart_has_lost_is_asked_for_again() {
+    let tool = RiskyTool::default();
+    let server = TestServer::start_with(Setup::default().with_tool(tool.clone())).await;
+    let agent = server.agent_with(json!({})).await;
+    let session = server.client.session(&agent).await;
+    server.model.script([risky("sudo true"), risky("sudo true"), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    // The tool asks for permission as well, so the password alone starts nothing.
+    let request = payload(&frames, "agent.sudo_request")["request_id"].clone();
+    let call = payload(&frames, "agent.tool_use")["id"].clone();
+    let password =
+        |id: &Value| json!({ "type": "user.sudo_result", "request_id": id, "password": "hunter2" });
+    server.client.event(&session, password(&request)).await.expect(200);
+    let rest = stream.until_idle().await;
+    assert_eq!(rest.last().unwrap().data["payload"]["stop_reason"]["event_ids"], json!([call]));
+
+    let server = server.restart().await;
+    let mut stream = server.client.stream(&session, "").await;
+    let late = server.client.event(&session, confirm(&call, "allow", "once")).await;
+    late.expect_error(409, "action_not_pending");
+    let frames = stream.until_idle().await;
+    let (request, call) = (
+        payload(&frames, "agent.sudo_request")["request_id"].clone(),
+        payload(&frames, "agent.tool_use")["id"].clone(),
+    );
+    let both = json!([password(&request), confirm(&call, "allow", "once")]);
+    server.client.post(&format!("/v1/sessions/{session}/events"), both).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    assert_eq!(tool.given().len(), 1);
+}
+
+#[tokio::test]
+async fn a_secret_reaches_commands_and_nobody_else() {
+    let (server, tool, session) = start("always_allow").await;
+    let wanted = Reply::tool_call("request_secret", json!({ "name": "GH_TOKEN", "prompt": "To push." }));
+    server.model.script([wanted, risky("push"), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let request = payload(&frames, "agent.secret_request").clone();
+    assert_eq!((&request["name"], &request["prompt"]), (&json!("GH_TOKEN"), &json!("To push.")));
+    let answer =
+        json!({ "type": "user.secret_result", "request_id": request["request_id"], "value": "t0psecret" });
+    server.client.event(&session, answer).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    assert_eq!(tool.given()[0].secrets["GH_TOKEN"], "t0psecret");
+    let log = json!(server.client.events(&session).await).to_string();
+    let told = server.model.requests().iter().any(|request| request.body.to_string().contains("t0psecret"));
+    assert!(!log.contains("t0psecret") && !told);
+
+    // Nobody else's session has it.
+    let agent = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200)["agentId"].clone();
+    let other = server.client.session(agent.as_str().unwrap()).await;
+    server.model.script([risky("push"), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&other, "").await;
+    server.client.message(&other, "go").await.expect(200);
+    stream.until_idle().await;
+    assert!(tool.given()[1].secrets.is_empty());
+}
