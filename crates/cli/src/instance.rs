@@ -13,6 +13,7 @@ use petasos_models::Models;
 use petasos_sandbox::{Fallback, Sandbox, Settings, Supervisor};
 use petasos_server::{Patience, Server};
 use petasos_store::sqlite::SqliteStore;
+use petasos_tools::mcp::McpServers;
 use petasos_tools::{Approvals, Toolbox, Workspaces};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
@@ -114,7 +115,14 @@ async fn bind(
     admin_key: SecretString,
 ) -> Result<(Server, Engine)> {
     let client = petasos_net::Client::new(&config.net)?;
-    let tools = tools(config.sandbox, config.approvals, home);
+    let mcp = McpServers::new(
+        config.mcp_servers,
+        config.mcp,
+        config.net.clone(),
+        config.guard.clone(),
+        supervisor(),
+    )?;
+    let tools = tools(config.sandbox, config.approvals, home).with_mcp(mcp);
     let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
@@ -149,10 +157,15 @@ async fn bind(
     }
 }
 
+/// This program, as the supervisor of what it starts.
+pub(crate) fn supervisor() -> Supervisor {
+    Supervisor::this_program(&[SUPERVISOR])
+}
+
 /// The built-in tools. Says in the log what confines their commands, if anything does not.
 fn tools(mut settings: Settings, approvals: Approvals, home: &Home) -> Toolbox {
     settings.hidden.push(home.path().to_owned());
-    let sandbox = Sandbox::new(settings, Supervisor::this_program(&[SUPERVISOR]));
+    let sandbox = Sandbox::new(settings, supervisor());
     let report = sandbox.report();
     match (&report.missing, report.fallback) {
         (Some(missing), Fallback::Refuse) => {

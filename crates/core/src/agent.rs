@@ -250,14 +250,7 @@ impl AgentDefinition {
         let mut custom = BTreeSet::new();
         for (index, entry) in self.tools.iter().enumerate() {
             match entry {
-                ToolEntry::AgentToolset { .. } => {}
-                ToolEntry::McpToolset { mcp_server_name, .. } => {
-                    if !servers.contains(mcp_server_name.as_str()) {
-                        let problem =
-                            format!("{mcp_server_name:?} is not the name of an entry of mcpServers");
-                        return fail(format!("tools[{index}].mcpServerName"), problem);
-                    }
-                }
+                ToolEntry::AgentToolset { .. } | ToolEntry::McpToolset { .. } => {}
                 ToolEntry::CustomTool { name, input_schema, .. } => {
                     if !is_tool_name(name) {
                         let problem = format!("{name:?} must be 1 to 64 letters, digits, '_' or '-'");
@@ -274,6 +267,49 @@ impl AgentDefinition {
             }
         }
         Ok(())
+    }
+
+    /// Checks that every `mcp_toolset` names a server: one of this definition, or one that the server's own
+    /// configuration has.
+    pub fn validate_toolsets(&self, is_configured: impl Fn(&str) -> bool) -> Result<(), InvalidDefinition> {
+        let is_own = |name: &str| self.mcp_servers.iter().any(|server| server.name == name);
+        for (index, entry) in self.tools.iter().enumerate() {
+            if let ToolEntry::McpToolset { mcp_server_name: name, .. } = entry
+                && !is_own(name)
+                && !is_configured(name)
+            {
+                return Err(InvalidDefinition {
+                    field: format!("tools[{index}].mcpServerName"),
+                    problem: format!(
+                        "{name:?} is not the name of an entry of mcpServers, nor of one of the server's configuration"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The MCP servers whose tools are on offer, each once.
+    pub fn mcp_toolsets(&self) -> impl Iterator<Item = &str> {
+        let names = self.tools.iter().map(|entry| match entry {
+            ToolEntry::McpToolset { mcp_server_name, .. } => Some(mcp_server_name.as_str()),
+            _ => None,
+        });
+        let names: BTreeSet<&str> = names.flatten().collect();
+        names.into_iter()
+    }
+
+    /// What the definition says about asking before a tool of an MCP server runs. `names` are the tool's own name and
+    /// the one that the model uses.
+    pub fn mcp_policy(&self, server: &str, names: &[&str]) -> Option<PermissionPolicy> {
+        self.tools.iter().find_map(|entry| match entry {
+            ToolEntry::McpToolset { mcp_server_name, default_config, configs }
+                if mcp_server_name == server =>
+            {
+                policy(default_config.as_ref(), configs, names)
+            }
+            _ => None,
+        })
     }
 
     /// The tools that the application runs.
@@ -295,14 +331,23 @@ impl AgentDefinition {
     /// What the definition says about asking before a built-in tool runs. `names` are the tool and its aliases.
     pub fn builtin_policy(&self, names: &[&str]) -> Option<PermissionPolicy> {
         self.tools.iter().find_map(|entry| match entry {
-            ToolEntry::AgentToolset { default_config, configs } => configs
-                .iter()
-                .find(|config| names.contains(&config.name.as_str()))
-                .and_then(|config| config.permission_policy)
-                .or_else(|| default_config.as_ref().and_then(|config| config.permission_policy)),
+            ToolEntry::AgentToolset { default_config, configs } => {
+                policy(default_config.as_ref(), configs, names)
+            }
             _ => None,
         })
     }
+}
+
+fn policy(
+    default: Option<&ToolConfig>,
+    configs: &[NamedToolConfig],
+    names: &[&str],
+) -> Option<PermissionPolicy> {
+    let named = configs.iter().find(|config| names.contains(&config.name.as_str()));
+    named
+        .and_then(|config| config.permission_policy)
+        .or_else(|| default.and_then(|config| config.permission_policy))
 }
 
 fn is_tool_name(name: &str) -> bool {
@@ -365,9 +410,32 @@ mod tests {
         let problem = |value| definition(value).validate().unwrap_err().field;
         assert_eq!(problem(json!({ "name": " ", "model": "a/b" })), "name");
         assert_eq!(problem(json!({ "name": "a", "model": "gpt" })), "model");
-        let tools = json!([{ "type": "mcp_toolset", "mcpServerName": "x" }]);
-        assert_eq!(problem(json!({ "name": "a", "model": "a/b", "tools": tools })), "tools[0].mcpServerName");
         let twice = json!([{ "type": "custom_tool", "name": "x" }, { "type": "custom_tool", "name": "x" }]);
         assert_eq!(problem(json!({ "name": "a", "model": "a/b", "tools": twice })), "tools[1].name");
+    }
+
+    #[test]
+    fn toolsets_of_mcp_servers_name_a_server_and_have_policies() {
+        let agent = definition(json!({
+            "name": "a", "model": "a/b",
+            "mcpServers": [{ "type": "url", "name": "own", "url": "https://host/mcp" }],
+            "tools": [
+                { "type": "mcp_toolset", "mcpServerName": "own",
+                  "defaultConfig": { "permissionPolicy": { "type": "always_allow" } },
+                  "configs": [{ "name": "delete", "permissionPolicy": { "type": "always_ask" } }] },
+                { "type": "mcp_toolset", "mcpServerName": "other" },
+            ],
+        }));
+        let field = |error: InvalidDefinition| error.field;
+        assert_eq!(
+            agent.validate_toolsets(|_| false).map_err(field),
+            Err("tools[1].mcpServerName".to_owned())
+        );
+        assert_eq!(agent.validate_toolsets(|name| name == "other"), Ok(()));
+        assert_eq!(agent.mcp_toolsets().collect::<Vec<_>>(), ["other", "own"]);
+        let (ask, allow) = (Some(PermissionPolicy::AlwaysAsk), Some(PermissionPolicy::AlwaysAllow));
+        assert_eq!(agent.mcp_policy("own", &["delete", "mcp_own_delete"]), ask);
+        assert_eq!(agent.mcp_policy("own", &["read", "mcp_own_read"]), allow);
+        assert_eq!(agent.mcp_policy("other", &["read", "mcp_other_read"]), None);
     }
 }

@@ -26,7 +26,7 @@ impl Engine {
         id: Option<AgentId>,
         definition: AgentDefinition,
     ) -> Result<AgentVersion> {
-        definition.validate()?;
+        self.validate(tenant, &definition)?;
         self.check_skills(&definition, &[]).await?;
         let at = now();
         let agent = AgentVersion {
@@ -45,6 +45,12 @@ impl Engine {
             error => error.into(),
         })?;
         Ok(agent)
+    }
+
+    fn validate(&self, tenant: &TenantId, definition: &AgentDefinition) -> Result<()> {
+        definition.validate()?;
+        let mcp = self.shared.tools.mcp();
+        Ok(definition.validate_toolsets(|name| mcp.is_configured(tenant, name))?)
     }
 
     /// One version of an agent, the newest unless another is named.
@@ -82,7 +88,7 @@ impl Engine {
                 return Err(Error::VersionConflict { id: id.to_string(), expected, actual: current.version });
             }
             let definition = merge(&current.definition, &change.fields)?;
-            definition.validate()?;
+            self.validate(tenant, &definition)?;
             if definition == current.definition {
                 return Ok(current);
             }

@@ -26,6 +26,7 @@ use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
 use crate::hooks::{Observation, TurnInfo};
+use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
 use crate::sessions::Submission;
 use crate::{load, observers, prompt};
@@ -45,6 +46,7 @@ pub(crate) struct Actor {
     pub(crate) agent: Arc<AgentDefinition>,
     /// Bounds of its turns, with how much its model can read.
     pub(crate) limits: Limits,
+    pub(crate) mcp: McpTools,
     pub(crate) state: State,
     /// What the model reads; folded when it is first needed.
     pub(crate) context: Option<Context>,
@@ -87,6 +89,7 @@ impl Actor {
             header: Arc::new(header),
             limits: limits_of(shared, &agent.definition, &state),
             agent: Arc::new(agent.definition),
+            mcp: McpTools::default(),
             state,
             context: None,
             injected: shared.injected.take(session_id, opened_by),

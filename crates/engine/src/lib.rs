@@ -24,6 +24,7 @@ mod import;
 mod injected;
 mod keys;
 mod load;
+mod mcp;
 mod memory;
 mod metrics;
 mod model_call;

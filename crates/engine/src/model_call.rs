@@ -19,6 +19,7 @@ use crate::actor::Report;
 use crate::engine::Shared;
 use crate::feed::Feed;
 use crate::hooks::{Observation, TurnInfo};
+use crate::mcp::McpTools;
 use crate::observers;
 use crate::plan::{self, Planner};
 use crate::reader::LiveKind;
@@ -37,6 +38,7 @@ pub(crate) struct ModelCall {
     pub(crate) shared: Arc<Shared>,
     pub(crate) header: Arc<SessionHeader>,
     pub(crate) agent: Arc<AgentDefinition>,
+    pub(crate) mcp: McpTools,
     pub(crate) turn: TurnInfo,
     pub(crate) feed: Arc<Feed>,
     /// The number under which the feed knows it, once the events that call for it are in the log. Until then it asks
@@ -98,15 +100,16 @@ impl ModelCall {
                 }
             }
         }
-        Ok(plan::plan(&self.planner(), answer).await)
+        Ok(plan::plan(&self.planner().await, answer).await)
     }
 
-    fn planner(&self) -> Planner<'_> {
+    async fn planner(&self) -> Planner<'_> {
         Planner {
             shared: &self.shared,
             header: &self.header,
             agent: &self.agent,
             settings: &self.settings,
+            mcp: self.mcp.get(&self.shared.tools, &self.header, &self.agent).await,
             turn: &self.turn,
         }
     }
@@ -117,7 +120,7 @@ impl ModelCall {
             model: name,
             system: std::mem::take(&mut self.system),
             messages: self.messages_with_injected(),
-            tools: self.planner().offered(),
+            tools: self.planner().await.offered(),
             max_output_tokens: None,
         };
         let (messages, tools) = (request.messages.len(), request.tools.len());

@@ -7,6 +7,7 @@ use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::{ServerTool as Setting, SessionSettings};
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
+use petasos_tools::mcp::{Offer, OfferedTool};
 use petasos_tools::{
     Audience, Risk, Tool, Toolbox, all_names, canonical_name, clarify, coerce, delegate_task, request_secret,
 };
@@ -72,6 +73,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) header: &'a SessionHeader,
     pub(crate) agent: &'a AgentDefinition,
     pub(crate) settings: &'a SessionSettings,
+    pub(crate) mcp: &'a Offer,
     pub(crate) turn: &'a TurnInfo,
 }
 
@@ -86,6 +88,12 @@ impl Planner<'_> {
             .filter(|spec| !specs.iter().any(|own| own.name == spec.name))
             .collect();
         specs.extend(server);
+        for tool in self.mcp.iter().filter(|tool| self.settings.server_tool(&tool.spec.name) != Setting::Off)
+        {
+            if !specs.iter().any(|other| other.name == tool.spec.name) {
+                specs.push(tool.spec.clone());
+            }
+        }
         specs
     }
 
@@ -170,6 +178,9 @@ impl Planner<'_> {
                 };
             }
         }
+        if let Some(tool) = self.mcp.get(name).filter(|_| self.settings.server_tool(name) != Setting::Off) {
+            return self.mcp_call(tool, input).await;
+        }
         let offered = self.offered();
         let names: Vec<&str> = offered.iter().map(|spec| spec.name.as_str()).collect();
         let have = if names.is_empty() {
@@ -178,6 +189,24 @@ impl Planner<'_> {
             format!("There are: {}.", names.join(", "))
         };
         refused(name, input, format!("There is no tool {name}. {have}"))
+    }
+
+    async fn mcp_call(&self, tool: &OfferedTool, input: Map<String, Value>) -> PlannedCall {
+        let name = &tool.spec.name;
+        let asks = match self.agent.mcp_policy(&tool.server, &[&tool.tool, name]) {
+            Some(policy) => policy == PermissionPolicy::AlwaysAsk,
+            None => tool.effect == ToolEffect::SideEffect,
+        };
+        PlannedCall::Tool {
+            id: ToolUseId::for_mcp(Uuid::now_v7()),
+            kind: ToolKind::Mcp,
+            tool: name.clone(),
+            effect: tool.effect,
+            preview: tool.preview(&input),
+            permission: self.unless_nobody_is_there(name, self.by_policy(name, asks).await),
+            input,
+            sudo: None,
+        }
     }
 
     async fn permission(
@@ -201,13 +230,18 @@ impl Planner<'_> {
         };
         match &self.settings.thread {
             Some(_) if needs_password => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
-            Some(thread) => match &permission {
-                Permission::Ask if thread.allowed.contains(name) => Permission::Run,
-                Permission::AskAbout(danger) if thread.allowed.contains(&danger.grant()) => Permission::Run,
-                Permission::Ask | Permission::AskAbout(_) => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
-                Permission::Run | Permission::Refuse(_) => permission,
-            },
-            None => permission,
+            _ => self.unless_nobody_is_there(name, permission),
+        }
+    }
+
+    /// The same permission, unless it wants somebody asked where nobody is.
+    fn unless_nobody_is_there(&self, name: &str, permission: Permission) -> Permission {
+        let Some(thread) = &self.settings.thread else { return permission };
+        match &permission {
+            Permission::Ask if thread.allowed.contains(name) => Permission::Run,
+            Permission::AskAbout(danger) if thread.allowed.contains(&danger.grant()) => Permission::Run,
+            Permission::Ask | Permission::AskAbout(_) => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
+            Permission::Run | Permission::Refuse(_) => permission,
         }
     }
 

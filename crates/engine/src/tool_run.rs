@@ -1,4 +1,4 @@
-//! Carries out one call of a built-in tool.
+//! Carries out one call of a built-in tool or of a tool of an MCP server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt;
+use petasos_core::agent::AgentDefinition;
 use petasos_core::event::Block;
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::SessionSettings;
-use petasos_core::state::Call;
+use petasos_core::state::{Call, CallKind};
 use petasos_core::step::Input;
 use petasos_tools::{Invocation, ToolOutput, delegate_task};
 use secrecy::SecretString;
@@ -19,6 +20,7 @@ use tracing::Instrument;
 use crate::actor::Report;
 use crate::engine::Shared;
 use crate::hooks::{Observation, TurnInfo};
+use crate::mcp::McpTools;
 use crate::{delegate, observers};
 
 /// One tool call.
@@ -29,6 +31,8 @@ pub(crate) struct ToolRun {
     pub(crate) settings: SessionSettings,
     /// What was allowed for the rest of the session.
     pub(crate) allowed: BTreeSet<String>,
+    pub(crate) agent: Arc<AgentDefinition>,
+    pub(crate) mcp: McpTools,
     pub(crate) turn: TurnInfo,
     /// What it finds in its environment.
     pub(crate) secrets: BTreeMap<String, SecretString>,
@@ -84,6 +88,31 @@ impl ToolRun {
         if self.call.tool == delegate_task::NAME {
             return delegate::run(self).await;
         }
+        let limit = self.shared.tool_time;
+        let running = async {
+            match self.call.kind {
+                CallKind::Mcp => self.run_mcp_tool().await,
+                _ => self.run_builtin_tool().await,
+            }
+        };
+        tokio::time::timeout(limit, running).await.unwrap_or_else(|_| {
+            let seconds = limit.as_secs();
+            ToolOutput::error(format!("The tool ran for {seconds} s, the longest it may, and was stopped."))
+        })
+    }
+
+    async fn run_mcp_tool(&self) -> ToolOutput {
+        let offer = self.mcp.get(&self.shared.tools, &self.header, &self.agent).await;
+        match offer.get(&self.call.tool) {
+            Some(tool) => tool.call(self.call.input.clone()).await,
+            None => ToolOutput::error(format!(
+                "The MCP server that has the tool {} cannot be reached, or has it no more.",
+                self.call.tool
+            )),
+        }
+    }
+
+    async fn run_builtin_tool(&self) -> ToolOutput {
         let Some(tool) = self.shared.tools.get(&self.call.tool) else {
             return ToolOutput::error(format!("The tool {} is not there any more.", self.call.tool));
         };
@@ -102,16 +131,7 @@ impl ToolRun {
             secrets: self.secrets.clone(),
             sudo_password: self.sudo_password.clone(),
         };
-        let limit = self.shared.tool_time;
-        match tokio::time::timeout(limit, tool.run(invocation)).await {
-            Ok(output) => output,
-            Err(_) => {
-                let seconds = limit.as_secs();
-                ToolOutput::error(format!(
-                    "The tool ran for {seconds} s, the longest it may, and was stopped."
-                ))
-            }
-        }
+        tool.run(invocation).await
     }
 }
 

@@ -4,6 +4,7 @@
 //! Nothing here may be used by the product. What waits, waits for the thing itself and gives up loudly.
 
 pub mod client;
+pub mod mcp_server;
 pub mod model_server;
 #[cfg(feature = "server")]
 pub mod server;
@@ -13,6 +14,7 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use client::{Answer, Client, EventStream, Frame};
+pub use mcp_server::{McpAnswers, McpServer};
 pub use model_server::{Gate, ModelServer, Reply};
 #[cfg(feature = "server")]
 pub use server::{Setup, TestServer};

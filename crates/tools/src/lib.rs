@@ -9,6 +9,7 @@ pub mod clarify;
 mod coerce;
 mod commands;
 pub mod delegate_task;
+pub mod mcp;
 mod output;
 mod plain_text;
 mod process;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use petasos_sandbox::Sandbox;
 
 use crate::commands::Approvals;
+use crate::mcp::McpServers;
 use crate::process::ProcessTool;
 use crate::processes::Processes;
 use crate::read_file::ReadFile;
@@ -26,10 +27,11 @@ pub struct Options {
     pub approvals: Approvals,
 }
 
-/// Tools by name.
+/// Tools by name, and the MCP servers that have more.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
+    mcp: McpServers,
 }
 
 impl Toolbox {
@@ -49,6 +51,18 @@ impl Toolbox {
     /// Adds a tool, in place of one of the same name.
     pub fn add(&mut self, tool: impl Tool) {
         self.tools.insert(tool.spec().name, Arc::new(tool));
+    }
+
+    /// The same with these MCP servers.
+    #[must_use]
+    pub fn with_mcp(mut self, mcp: McpServers) -> Self {
+        self.mcp = mcp;
+        self
+    }
+
+    /// The MCP servers.
+    pub fn mcp(&self) -> &McpServers {
+        &self.mcp
     }
 
     /// The tool of that name; `shell` is `terminal`.

@@ -35,6 +35,10 @@ pub(crate) struct File {
     pub(crate) compaction: Compaction,
     /// What may be reached on the word of a caller or a model.
     pub(crate) egress: Egress,
+    /// MCP servers, by the name that toolsets use.
+    pub(crate) mcp_servers: BTreeMap<String, McpServer>,
+    /// How MCP servers are used.
+    pub(crate) mcp: Mcp,
     /// How many requests each key may make.
     pub(crate) rate_limit: Option<Rate>,
     /// How commands of agents are run.
@@ -292,6 +296,42 @@ pub(crate) struct Skills {
     pub(crate) file_bytes: Option<NonZero<usize>>,
     /// Characters of the index of skills in the system prompt.
     pub(crate) index_chars: Option<NonZero<usize>>,
+}
+
+/// One MCP server: an address, or a program to start.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpServer {
+    /// Where it is, over streamable HTTP.
+    pub(crate) url: Option<String>,
+    /// Sent with every request; `${NAME}` stands for a variable of the environment.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
+    pub(crate) headers: BTreeMap<String, SecretString>,
+    /// The program that it is, over standard input and output.
+    pub(crate) command: Option<String>,
+    /// Arguments of the program.
+    pub(crate) args: Vec<String>,
+    /// Variables of the program; `${NAME}` stands for a variable of the environment.
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, String>"))]
+    pub(crate) env: BTreeMap<String, SecretString>,
+    /// Whose agents may use it; those of the tenant `default` unless set, `*` for all.
+    pub(crate) tenants: Vec<String>,
+}
+
+/// How MCP servers are used.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Mcp {
+    /// How long a server may take until its tools are known.
+    pub(crate) connect_seconds: Option<Seconds>,
+    /// How long one call may take.
+    pub(crate) call_seconds: Option<Seconds>,
+    /// How long a connection is kept that nobody uses.
+    pub(crate) idle_seconds: Option<Seconds>,
+    /// Bytes of one message of a server.
+    pub(crate) message_bytes: Option<NonZero<usize>>,
 }
 
 /// How many requests each key may make.

@@ -3,6 +3,7 @@
 mod catalog;
 mod egress;
 mod file;
+mod mcp;
 mod providers;
 mod read;
 #[cfg(test)]
@@ -46,8 +47,11 @@ pub(crate) struct Config {
     /// How connections to them are made.
     pub(crate) net: petasos_net::Options,
     /// What may be reached on the word of a caller or a model.
-    #[allow(dead_code, reason = "the tools that need it come with the next change")]
     pub(crate) guard: petasos_net::Guard,
+    /// MCP servers, by name.
+    pub(crate) mcp_servers: BTreeMap<String, petasos_tools::mcp::ServerDefinition>,
+    /// How they are used.
+    pub(crate) mcp: petasos_tools::mcp::Settings,
     /// Bounds of turns and sessions.
     pub(crate) limits: petasos_core::limits::Limits,
     /// How much agents may note.
@@ -92,6 +96,8 @@ impl Config {
 
     fn resolve(file: File, environment: &Environment) -> Result<Config> {
         let providers = providers::providers(file.providers, environment)?;
+        let mut warnings = providers.warnings;
+        let mcp_servers = mcp::servers(file.mcp_servers, environment, &mut warnings)?;
         let listen = environment.text(env::LISTEN)?.or(file.listen);
         let mut net = petasos_net::Options::default();
         set(&mut net.connect_timeout, time(file.models.connect_seconds));
@@ -103,6 +109,8 @@ impl Config {
             catalog: catalog::catalog(file.catalog, &file.compaction),
             net,
             guard: egress::guard(&file.egress)?,
+            mcp_servers,
+            mcp: mcp::settings(&file.mcp),
             limits: turn_limits(&file.limits),
             memory: memory_settings(&file.memory),
             skills: skill_settings(&file.skills),
@@ -126,7 +134,7 @@ impl Config {
             }),
             log_level: environment.text(env::LOG)?.or(file.log.level),
             log_format: file.log.format,
-            warnings: providers.warnings,
+            warnings,
         })
     }
 }

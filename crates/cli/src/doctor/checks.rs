@@ -148,7 +148,7 @@ pub(super) fn config(
             let there = if file.exists() { "is valid" } else { "is not there; the defaults hold" };
             checks.push(Check::ok("config", format!("{} {there}", file.display())));
             for warning in &config.warnings {
-                checks.push(Check::warn("config", warning, "set it, or take the provider out"));
+                checks.push(Check::warn("config", warning, "set it, or take out what needs it"));
             }
             Some(config)
         }

@@ -3,6 +3,7 @@
 //! It changes nothing: a home or a database that is not there is not made.
 
 mod checks;
+mod mcp;
 mod providers;
 
 use anyhow::Result;
@@ -76,6 +77,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.extend(checks::agent_files(&home));
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);
+        checks.extend(mcp::check(&config).await);
         checks.extend(checks::sandbox(config));
     }
     checks.push(Check::ok("python3", "not used in this release"));

@@ -9,6 +9,8 @@ mod hostile;
 mod kept;
 mod keys;
 mod long_sessions;
+mod mcp;
+mod mcp_faults;
 mod memory;
 mod operations;
 mod pauses;

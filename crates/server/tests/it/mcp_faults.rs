@@ -1,0 +1,116 @@
+//! MCP servers that hang, flood, lie and die: the model is told, and the turn goes on.
+
+use std::time::Duration;
+
+use petasos_testkit::{McpAnswers, McpServer, Reply, TestServer};
+use petasos_tools::mcp::{Program, Reach, ServerDefinition, Settings, Tenants};
+use serde_json::json;
+
+use crate::mcp::{offered, program, result, session_with, settings, start, turn};
+
+/// A turn without tools must end well.
+async fn assert_goes_on(server: &TestServer, session: &str) {
+    server.model.script([Reply::text("Hello.")]);
+    let mut stream = server.client.stream(session, "").await;
+    server.client.message(session, "hello").await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+}
+
+#[tokio::test]
+async fn a_call_that_hangs_is_given_up() {
+    let short = Settings { call_time: Duration::from_millis(200), ..settings() };
+    let server = start([("py", program(&[]))], short, &[]).await;
+    let session = session_with(&server, "py", json!({})).await;
+    let frames = turn(&server, &session, "mcp_py_hang", json!({})).await;
+    let (text, is_error) = result(&frames);
+    assert!(is_error && text.contains("did not answer within 0.2 s"), "{text}");
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+    let frames = turn(&server, &session, "mcp_py_echo", json!({ "text": "alive" })).await;
+    assert_eq!(result(&frames), ("alive".to_owned(), false));
+}
+
+#[tokio::test]
+async fn a_server_that_dies_in_a_call_is_an_error_result_and_started_again() {
+    let server = start([("py", program(&[]))], settings(), &[]).await;
+    let session = session_with(&server, "py", json!({})).await;
+    let frames = turn(&server, &session, "mcp_py_die", json!({})).await;
+    let (text, is_error) = result(&frames);
+    assert!(is_error && text.contains("was lost during the call"), "{text}");
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+    let frames = turn(&server, &session, "mcp_py_echo", json!({ "text": "alive" })).await;
+    assert_eq!(result(&frames), ("alive".to_owned(), false));
+}
+
+#[tokio::test]
+async fn a_flood_is_dammed() {
+    let short = Settings { call_time: Duration::from_secs(5), ..settings() };
+    let server = start([("py", program(&[]))], short, &[]).await;
+    let session = session_with(&server, "py", json!({})).await;
+    let frames = turn(&server, &session, "mcp_py_flood", json!({})).await;
+    let (text, is_error) = result(&frames);
+    assert!(is_error && text.len() < 2000, "{} bytes: {}", text.len(), &text[..100]);
+    let frames = turn(&server, &session, "mcp_py_echo", json!({ "text": "alive" })).await;
+    assert_eq!(result(&frames), ("alive".to_owned(), false));
+}
+
+#[tokio::test]
+async fn an_endless_event_stream_is_dammed() {
+    let remote = McpServer::start(McpAnswers::EndlessEvents).await;
+    let definition = ServerDefinition {
+        reach: Reach::Http { url: remote.url.clone(), headers: Default::default() },
+        tenants: Tenants::All,
+    };
+    let short = Settings { call_time: Duration::from_secs(20), ..settings() };
+    let server = start([("hub", definition)], short, &[]).await;
+    let session = session_with(&server, "hub", json!({})).await;
+    let frames = turn(&server, &session, "mcp_hub_echo", json!({})).await;
+    assert!(result(&frames).1);
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+}
+
+#[tokio::test]
+async fn lies_are_left_out_or_told() {
+    let server = start([("py", program(&[])), ("liar", program(&["lists-nonsense"]))], settings(), &[]).await;
+    let session = session_with(&server, "py", json!({})).await;
+    let frames = turn(&server, &session, "mcp_py_lying", json!({})).await;
+    let told = server.model.requests()[1].body["messages"].to_string();
+    assert!(told.contains("There is no tool mcp_py_lying"), "{told}");
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+    assert!(!offered(&server).contains(&"mcp_py_lying".to_owned()));
+
+    let frames = turn(&server, &session, "mcp_py_nonsense", json!({})).await;
+    assert!(result(&frames).1, "{:?}", result(&frames));
+    let frames = turn(&server, &session, "mcp_py_fail", json!({})).await;
+    assert_eq!(result(&frames), ("it cannot be done".to_owned(), true));
+
+    let session = session_with(&server, "liar", json!({})).await;
+    assert_goes_on(&server, &session).await;
+    assert_eq!(offered(&server), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_used_costs_its_tools_and_nothing_else() {
+    let missing = Program {
+        command: "/no/such/program".to_owned(),
+        args: Vec::new(),
+        env: Default::default(),
+        directory: "/".into(),
+    };
+    let missing = ServerDefinition { reach: Reach::Program(missing), tenants: Tenants::All };
+    let short = Settings { connect_time: Duration::from_secs(2), ..settings() };
+    let servers = [("dead", program(&["dies"])), ("silent", program(&["hang"])), ("missing", missing)];
+    let server = start(servers, short, &[]).await;
+    for name in ["dead", "silent", "missing"] {
+        let session = session_with(&server, name, json!({})).await;
+        assert_goes_on(&server, &session).await;
+        assert_eq!(offered(&server), [""; 0], "{name}");
+    }
+}
+
+#[tokio::test]
+async fn programs_see_none_of_our_environment() {
+    let server = start([("py", program(&[]))], settings(), &[]).await;
+    let session = session_with(&server, "py", json!({})).await;
+    let (text, _) = result(&turn(&server, &session, "mcp_py_environment", json!({})).await);
+    assert!(text.contains("PATH") && !text.contains("CARGO"), "{text}");
+}

@@ -1,0 +1,89 @@
+//! The tools of MCP servers that one session has.
+
+use std::sync::Arc;
+
+use petasos_core::event::ToolEffect;
+use petasos_core::model::ToolSpec;
+use serde_json::{Map, Value};
+
+use super::connection::{Connection, ListedTool};
+use super::names::tool_name;
+use crate::tool::ToolOutput;
+
+const MAX_PREVIEW: usize = 200;
+
+/// The tools of MCP servers that one session has. It stays as it is while servers come and go.
+#[derive(Default)]
+pub struct Offer {
+    tools: Vec<OfferedTool>,
+}
+
+/// One tool of an MCP server.
+pub struct OfferedTool {
+    /// How the model is told about it.
+    pub spec: ToolSpec,
+    /// Whether running it twice could do harm, as far as its server says.
+    pub effect: ToolEffect,
+    /// The server, as the agent calls it.
+    pub server: String,
+    /// The tool, as the server calls it.
+    pub tool: String,
+    connection: Arc<Connection>,
+}
+
+impl Offer {
+    pub(super) fn add(&mut self, server: &str, connection: &Arc<Connection>, listed: &[ListedTool]) {
+        for tool in listed {
+            let name = tool_name(server, &tool.name);
+            if self.get(&name).is_some() {
+                tracing::warn!(
+                    server,
+                    tool = tool.name,
+                    "two tools of MCP servers have one name; one is left out"
+                );
+                continue;
+            }
+            self.tools.push(OfferedTool {
+                spec: ToolSpec {
+                    name,
+                    description: tool.description.clone(),
+                    input_schema: tool.input_schema.clone(),
+                },
+                effect: if tool.is_read_only { ToolEffect::ReadOnly } else { ToolEffect::SideEffect },
+                server: server.to_owned(),
+                tool: tool.name.clone(),
+                connection: Arc::clone(connection),
+            });
+        }
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&OfferedTool> {
+        self.tools.iter().find(|tool| tool.spec.name == name)
+    }
+
+    /// All of them, in an order that stays.
+    pub fn iter(&self) -> impl Iterator<Item = &OfferedTool> {
+        self.tools.iter()
+    }
+}
+
+impl OfferedTool {
+    /// One line for a person who is asked to allow a call.
+    pub fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        if input.is_empty() {
+            return None;
+        }
+        let whole = Value::Object(input.clone()).to_string();
+        let mut preview: String = whole.chars().take(MAX_PREVIEW).collect();
+        if preview.len() < whole.len() {
+            preview.push('…');
+        }
+        Some(preview)
+    }
+
+    /// Carries out one call. Dropping the future stops waiting for it.
+    pub async fn call(&self, input: Map<String, Value>) -> ToolOutput {
+        self.connection.call(&self.tool, input).await
+    }
+}
