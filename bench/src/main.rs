@@ -21,6 +21,7 @@ mod process;
 mod relay;
 mod report;
 mod samples;
+mod search;
 mod startup;
 mod stub;
 mod turn;
@@ -44,7 +45,7 @@ struct Options {
     /// Few repetitions and small stores: shows that everything runs, not how fast it is.
     #[arg(long)]
     quick: bool,
-    /// Runs only these parts: turn, relay, memory, startup, growth.
+    /// Runs only these parts: turn, relay, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
@@ -109,6 +110,9 @@ async fn main() -> Result<()> {
     }
     if wanted("memory") {
         report.show(memory::measure(&bench).await?);
+    }
+    if wanted("search") {
+        report.show(search::measure(&bench).await?);
     }
     if wanted("startup") || wanted("growth") {
         let directory = bench.directory()?;

@@ -6,6 +6,7 @@ mod hook_changes;
 mod hook_faults;
 mod hook_order;
 mod hooks;
+mod memory;
 mod recovery;
 mod sessions;
 mod sleep;
