@@ -13,7 +13,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::checksum::Checksum;
 use super::columns::{Json, Nanos, Parsed, Unsigned, failed, limit, unreadable};
-use super::{SqliteStore, log_range, message_words, scopes, statement};
+use super::{SqliteStore, log_range, message_rank, message_words, scopes, statement};
 use crate::contract::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 use crate::error::Result;
 
@@ -21,9 +21,9 @@ use crate::error::Result;
 const SEQUENCE_BITS: u32 = 28;
 const SEQUENCES: i64 = 1 << SEQUENCE_BITS;
 /// How many messages go into the index at once.
-const BATCH: i64 = 256;
+const BATCH: i64 = 512;
 /// How many messages are compared to find the best.
-const COMPARED: i64 = 2000;
+const COMPARED: usize = 300;
 
 impl MessageSearch for SqliteStore {
     fn search_messages<'a>(
@@ -34,7 +34,7 @@ impl MessageSearch for SqliteStore {
         let scope = scope.clone();
         Box::pin(async move {
             if self.readers().read(|connection| waiting(connection, 1)).await? > 0 {
-                self.writer().write(|connection| index(connection, 2 * BATCH)).await?;
+                self.writer().write(|connection| index(connection, BATCH)).await?;
             }
             let search = move |connection: &Connection| {
                 let read = search(connection, &scope, &query);
@@ -161,24 +161,35 @@ fn search(
         None => None,
     };
     // Where very many fit, finding the best of all would take long; so only the newest are compared.
-    let newest = "SELECT rowid AS message, bm25(message_index, 0.0, 1.0) AS score FROM message_index
-        WHERE message_index MATCH ?1 AND (rowid < ?2 OR rowid >= ?3) ORDER BY rowid DESC LIMIT ?5";
-    let (compared, order) = match query.order {
-        MessageOrder::Best => (COMPARED, "score, message DESC"),
-        MessageOrder::Newest => (limit(query.limit), "message DESC"),
+    let most = match query.order {
+        MessageOrder::Best => query.limit.max(COMPARED),
+        MessageOrder::Newest => query.limit,
     };
     let sql = format!(
         "SELECT sessions.id, sessions.title, events.sequence, events.type, events.created_at, events.payload,
             events.processed_at, events.checksum
-        FROM (SELECT message, score FROM ({newest}) ORDER BY {order} LIMIT ?4) AS found
+        FROM (SELECT rowid AS message FROM message_index
+            WHERE message_index MATCH ?1 AND (rowid < ?2 OR rowid >= ?3) ORDER BY rowid DESC LIMIT ?4) AS found
         JOIN sessions ON sessions.key = found.message / {SEQUENCES}
-        JOIN events ON events.session = found.message / {SEQUENCES} AND events.sequence = found.message % {SEQUENCES}
-        ORDER BY {order}"
+        JOIN events ON events.session = found.message / {SEQUENCES}
+            AND events.sequence = found.message % {SEQUENCES}
+        ORDER BY message DESC"
     );
     let (from, to) = except.map_or((0, 0), |key| (key * SEQUENCES, (key + 1) * SEQUENCES));
-    let values = params![expression, from, to, limit(query.limit), compared];
-    let hits = statement::all(connection, &sql, values, read_hit)?;
-    Ok(hits.into_iter().flatten().collect())
+    let hits = statement::all(connection, &sql, params![expression, from, to, limit(most)], read_hit)?;
+    let hits: Vec<MessageHit> = hits.into_iter().flatten().collect();
+    Ok(match query.order {
+        MessageOrder::Best => best(hits, query),
+        MessageOrder::Newest => hits,
+    })
+}
+
+/// The hits that fit best.
+fn best(hits: Vec<MessageHit>, query: &MessageQuery) -> Vec<MessageHit> {
+    let texts: Vec<&str> = hits.iter().map(|hit| hit.text.as_str()).collect();
+    let order = message_rank::best_first(&query.words, &texts);
+    let mut hits: Vec<Option<MessageHit>> = hits.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|index| hits.get_mut(index)?.take()).take(query.limit).collect()
 }
 
 fn read_hit(row: &Row<'_>) -> rusqlite::Result<Option<MessageHit>> {

@@ -21,6 +21,7 @@ mod log;
 mod log_range;
 mod memories;
 mod message_index;
+mod message_rank;
 mod message_words;
 mod migrate;
 mod readers;

@@ -77,7 +77,7 @@ async fn many_messages_are_indexed_without_being_asked_for() {
     let directory = TempDir::new().unwrap();
     write(&directory, 1000).await;
     let store = open(&database(&directory)).unwrap();
-    shrinks(&directory, "unindexed_messages", 256).await;
+    shrinks(&directory, "unindexed_messages", 512).await;
     store.close().await.unwrap();
 }
 

@@ -39,6 +39,9 @@ CREATE VIRTUAL TABLE message_index USING fts5 (
     label, text, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
 );
 
+-- Parts of the index are joined less often than by default, which halves what feeding it costs.
+INSERT INTO message_index (message_index, rank) VALUES ('automerge', 12);
+
 -- Messages that are in the log and not yet in the index.
 CREATE TABLE unindexed_messages (
     id INTEGER PRIMARY KEY
