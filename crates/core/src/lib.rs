@@ -19,6 +19,7 @@ pub mod memory;
 pub mod model;
 pub mod session;
 pub mod settings;
+pub mod spending;
 pub mod state;
 pub mod step;
 pub mod title;

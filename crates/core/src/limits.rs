@@ -13,6 +13,14 @@ pub struct Limits {
     pub turn_tokens: u64,
     /// Tokens, read and written, in the whole session; none for no bound.
     pub session_tokens: Option<u64>,
+    /// What one turn may cost, in billionths; none for no bound.
+    pub turn_cost_nanos: Option<u64>,
+    /// What the whole session may cost, in billionths; none for no bound.
+    pub session_cost_nanos: Option<u64>,
+    /// What an agent may cost on one day, all of its sessions together; none for no bound.
+    pub agent_day_cost_nanos: Option<u64>,
+    /// What an agent may cost in one month, all of its sessions together; none for no bound.
+    pub agent_month_cost_nanos: Option<u64>,
     /// Tokens at which a context is compacted; none for never, unless the provider refuses it.
     pub context_tokens: Option<u64>,
     /// Tool calls that one model answer may make.
@@ -30,6 +38,10 @@ impl Default for Limits {
             turn_time: Duration::from_secs(3600),
             turn_tokens: 20_000_000,
             session_tokens: None,
+            turn_cost_nanos: None,
+            session_cost_nanos: None,
+            agent_day_cost_nanos: None,
+            agent_month_cost_nanos: None,
             context_tokens: None,
             step_tool_calls: 64,
             call_threads: 4,

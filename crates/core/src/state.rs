@@ -58,6 +58,9 @@ pub struct Turn {
     pub model_calls: u32,
     /// Tokens so far.
     pub tokens: u64,
+    /// What they cost, in billionths.
+    #[serde(default)]
+    pub cost_nanos: u64,
     /// User events that nothing has taken up yet.
     pub waiting: Vec<u64>,
     /// What it does now.
@@ -316,6 +319,7 @@ impl State {
                     announced: Announced::Nothing,
                     model_calls: 0,
                     tokens: 0,
+                    cost_nanos: 0,
                     waiting: vec![event.sequence],
                     phase: Phase::Opening,
                     compacted_at: None,
@@ -362,6 +366,7 @@ impl State {
                 self.view.model_calls += 1;
                 if let Some(turn) = &mut self.turn {
                     turn.tokens = turn.tokens.saturating_add(finished.usage.total());
+                    turn.cost_nanos = turn.cost_nanos.saturating_add(finished.usage.cost_nanos.unwrap_or(0));
                     if finished.purpose == Purpose::Summary {
                         return;
                     }

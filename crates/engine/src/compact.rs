@@ -21,6 +21,7 @@ use tracing::Instrument;
 
 use crate::actor::Report;
 use crate::engine::Shared;
+use crate::spending;
 
 /// What the model is told to write.
 const INSTRUCTIONS: &str = "\
@@ -115,6 +116,7 @@ impl Compaction {
     async fn ask(&self, messages: &[Message]) -> Result<Answer, Failure> {
         let failure =
             |error: petasos_models::Error| Failure { code: error.code.to_owned(), message: error.message };
+        spending::check(&self.shared, &self.header).await?;
         let catalog = self.shared.models.catalog();
         let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
         let window = catalog.context_window(&self.agent.model);

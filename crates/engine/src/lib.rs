@@ -39,6 +39,7 @@ mod server_tools;
 mod session_search;
 mod sessions;
 mod skills;
+mod spending;
 mod threads;
 mod tool_run;
 

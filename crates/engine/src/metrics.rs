@@ -2,9 +2,11 @@
 //!
 //! Counting never decides anything, and labels never hold what a user wrote.
 
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use petasos_core::event::{Event, Payload, StopReason};
+use petasos_core::spending::NANOS;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -21,6 +23,7 @@ pub struct Metrics {
     model_seconds: Family<Provider, Histogram>,
     first_token_seconds: Family<Provider, Histogram>,
     tool_calls: Family<Outcome, Counter>,
+    cost: Family<Provider, Counter<f64, AtomicU64>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -56,6 +59,7 @@ impl Default for Metrics {
             model_seconds: Family::new_with_constructor(seconds),
             first_token_seconds: Family::new_with_constructor(seconds),
             tool_calls: Family::default(),
+            cost: Family::default(),
         }
     }
 }
@@ -67,6 +71,8 @@ impl Metrics {
         registry.register("petasos_turns", "Turns that ended or paused, by how", self.turns.clone());
         registry.register("petasos_model_calls", "Model calls that ended, by how", self.model_calls.clone());
         registry.register("petasos_tokens", "Tokens of model calls, by kind", self.tokens.clone());
+        let about = "Cost of model calls whose prices are configured, in the currency of the prices";
+        registry.register("petasos_cost", about, self.cost.clone());
         let about = "Seconds from the start of a model call to its end, retries included";
         registry.register("petasos_model_call_seconds", about, self.model_seconds.clone());
         let about = "Seconds from the start of a model call to its first text or reasoning";
@@ -96,6 +102,10 @@ impl Metrics {
                         .get_or_create(&ProviderOutcome { provider: provider.clone(), outcome })
                         .inc();
                     let usage = finished.usage;
+                    if let Some(nanos) = usage.cost_nanos {
+                        let provider = Provider { provider: provider.clone() };
+                        self.cost.get_or_create(&provider).inc_by(nanos as f64 / NANOS);
+                    }
                     for (kind, count) in [
                         ("input", usage.input_tokens),
                         ("cached_input", usage.cached_input_tokens),

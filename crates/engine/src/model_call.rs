@@ -20,9 +20,9 @@ use crate::engine::Shared;
 use crate::feed::Feed;
 use crate::hooks::{Observation, TurnInfo};
 use crate::mcp::McpTools;
-use crate::observers;
 use crate::plan::{self, Planner};
 use crate::reader::LiveKind;
+use crate::{observers, spending};
 
 /// Pieces of an answer that are taken at once.
 const MAX_READY: usize = 256;
@@ -115,6 +115,7 @@ impl ModelCall {
     }
 
     async fn ask(&mut self) -> Result<Answer, Failure> {
+        spending::check(&self.shared, &self.header).await?;
         let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
         let request = Request {
             model: name,

@@ -12,21 +12,23 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use petasos_core::agent::AgentVersion;
 use petasos_core::event::Event;
 use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
 use petasos_core::key::KeyRecord;
 use petasos_core::session::{SessionRecord, SessionView, Status};
+use petasos_core::spending::DailyUsage;
 
 pub use self::memory::MemoryStore;
 pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 pub use self::skills::{SkillStore, SkillWrite};
 use crate::error::Result;
 
-/// A store: agents, sessions, their logs, keys and grants, and what agents keep for users.
-pub trait Store: Sessions + Kept + KeyStore + Observe {}
+/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, and what they used.
+pub trait Store: Sessions + Kept + KeyStore + UsageStore + Observe {}
 
-impl<S: Sessions + Kept + KeyStore + Observe> Store for S {}
+impl<S: Sessions + Kept + KeyStore + UsageStore + Observe> Store for S {}
 
 /// Agents, sessions and their logs.
 pub trait Sessions: AgentStore + SessionStore + EventLog + MessageSearch {}
@@ -266,6 +268,19 @@ pub trait EventLog: Send + Sync + 'static {
 
     /// The newest fold that was stored with an append.
     fn checkpoint<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>>;
+}
+
+/// What agents used. Counted by [`EventLog::append`] from the model calls that ended.
+pub trait UsageStore: Send + Sync + 'static {
+    /// What an agent used from one day to another, both included, oldest first. Days on which it used nothing are
+    /// left out. Sessions that are gone still count; sessions that were imported never do.
+    fn agent_usage<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        from: Date,
+        to: Date,
+    ) -> BoxFuture<'a, Result<Vec<DailyUsage>>>;
 }
 
 /// API keys, by the hash of the key.

@@ -15,6 +15,6 @@ pub mod suite;
 pub use contract::{
     AgentStore, Append, Asleep, Backup, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, Kept, KeyStore,
     MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch, Observe, Order, Page,
-    PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store,
+    PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store, UsageStore,
 };
 pub use error::{Error, Result};

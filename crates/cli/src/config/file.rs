@@ -91,6 +91,14 @@ pub(crate) struct Limits {
     pub(crate) turn_tokens: Option<NonZero<u64>>,
     /// Tokens in one session.
     pub(crate) session_tokens: Option<NonZero<u64>>,
+    /// What one turn may cost.
+    pub(crate) turn_cost: Option<Price>,
+    /// What one session may cost.
+    pub(crate) session_cost: Option<Price>,
+    /// What an agent may cost on one day, all of its sessions together.
+    pub(crate) agent_day_cost: Option<Price>,
+    /// What an agent may cost in one month, all of its sessions together.
+    pub(crate) agent_month_cost: Option<Price>,
     /// Tool calls that one model answer may make.
     pub(crate) step_tool_calls: Option<NonZero<usize>>,
     /// Subagents that one call may start.

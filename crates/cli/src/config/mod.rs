@@ -20,7 +20,7 @@ use petasos_models::ProviderConfig;
 use petasos_server::RateLimit;
 
 pub(crate) use self::file::LogFormat;
-use self::file::{File, Seconds};
+use self::file::{File, Price, Seconds};
 use self::read::Presence;
 use crate::env::{self, Environment};
 use crate::home::Home;
@@ -145,6 +145,10 @@ fn turn_limits(file: &file::Limits) -> petasos_core::limits::Limits {
     set(&mut limits.turn_time, time(file.turn_seconds));
     set(&mut limits.turn_tokens, file.turn_tokens.map(NonZero::get));
     set(&mut limits.session_tokens, file.session_tokens.map(|tokens| Some(tokens.get())));
+    limits.turn_cost_nanos = file.turn_cost.map(nanos);
+    limits.session_cost_nanos = file.session_cost.map(nanos);
+    limits.agent_day_cost_nanos = file.agent_day_cost.map(nanos);
+    limits.agent_month_cost_nanos = file.agent_month_cost.map(nanos);
     set(&mut limits.step_tool_calls, file.step_tool_calls.map(NonZero::get));
     set(&mut limits.call_threads, file.call_threads.map(NonZero::get));
     set(&mut limits.thread_model_calls, file.thread_model_calls.map(NonZero::get));
@@ -179,6 +183,10 @@ fn skill_settings(file: &file::Skills) -> petasos_engine::SkillSettings {
     set(&mut settings.file_bytes, file.file_bytes.map(NonZero::get));
     set(&mut settings.index_chars, file.index_chars.map(NonZero::get));
     settings
+}
+
+fn nanos(Price(amount): Price) -> u64 {
+    (amount * petasos_core::spending::NANOS) as u64
 }
 
 fn time(seconds: Option<Seconds>) -> Option<Duration> {

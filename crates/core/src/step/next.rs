@@ -8,6 +8,7 @@ use crate::event::{
 };
 use crate::ids::ToolUseId;
 use crate::limits::Limits;
+use crate::spending::amount;
 use crate::state::{Announced, Call, CallKind, Phase, Progress, State, Turn};
 
 /// The next event that the turn appends without any input, or none if it has to wait.
@@ -111,6 +112,23 @@ fn limit_reached(state: &State, turn: &Turn, limits: &Limits) -> Option<StopReas
             turn.tokens, limits.turn_tokens
         );
         return error("turn_tokens_exceeded", message);
+    }
+    if let Some(most) = limits.turn_cost_nanos.filter(|most| turn.cost_nanos >= *most) {
+        let message = format!(
+            "The turn cost {} of {}; send a message to go on, or raise limits.turn_cost.",
+            amount(turn.cost_nanos),
+            amount(most)
+        );
+        return error("turn_cost_exceeded", message);
+    }
+    let cost = state.view.usage.cost_nanos.unwrap_or(0);
+    if let Some(most) = limits.session_cost_nanos.filter(|most| cost >= *most) {
+        let message = format!(
+            "The session cost {} of its budget of {}; start a new session, or raise limits.session_cost.",
+            amount(cost),
+            amount(most)
+        );
+        return error("session_cost_exceeded", message);
     }
     let budget = limits.session_tokens.filter(|budget| state.view.usage.total() >= *budget)?;
     let used = state.view.usage.total();

@@ -4,17 +4,19 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, pending};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use petasos_core::agent::AgentVersion;
 use petasos_core::event::Event;
 use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
 use petasos_core::key::KeyRecord;
 use petasos_core::memory::{LearnedSkill, Memories, MemoryEntry, SkillSummary, UserScope};
 use petasos_core::session::SessionRecord;
+use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
     AgentStore, Append, Asleep, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, MemoryStore,
     MessageHit, MessageQuery, MessageSearch, Observe, Page, PageRequest, Result, SessionFilter, SessionStore,
-    SkillStore, SkillWrite, Stats,
+    SkillStore, SkillWrite, Stats, UsageStore,
 };
 use petasos_testkit::within;
 use tokio::sync::watch;
@@ -313,6 +315,18 @@ impl MessageSearch for WatchedStore {
         query: MessageQuery,
     ) -> BoxFuture<'a, Result<Vec<MessageHit>>> {
         self.inner.search_messages(scope, query)
+    }
+}
+
+impl UsageStore for WatchedStore {
+    fn agent_usage<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        from: Date,
+        to: Date,
+    ) -> BoxFuture<'a, Result<Vec<DailyUsage>>> {
+        self.inner.agent_usage(tenant, agent_id, from, to)
     }
 }
 

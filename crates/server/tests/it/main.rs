@@ -18,6 +18,7 @@ mod permissions;
 mod session_search;
 mod sessions;
 mod skills;
+mod spending;
 mod streams;
 mod threads;
 mod transfer;

@@ -9,7 +9,7 @@ use super::checksum::{self, Checksum};
 use super::columns::{Nanos, Unsigned, damaged, failed, nanos, unreadable};
 use super::grants::{grant, granted};
 use super::sessions::{self, Found, update_view, what};
-use super::{SqliteStore, log_range, message_index, statement};
+use super::{SqliteStore, log_range, message_index, statement, usage};
 use crate::contract::{Append, Checkpoint, EventLog, EventQuery};
 use crate::error::{Error, Result};
 
@@ -17,7 +17,12 @@ impl EventLog for SqliteStore {
     fn append(&self, append: Append) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let payloads = prepare(&append)?;
-            self.writer().write(move |connection| run_append(connection, &append, &payloads)).await
+            self.writer()
+                .write(move |connection| {
+                    run_append(connection, &append, &payloads)?;
+                    usage::count(connection, &append)
+                })
+                .await
         })
     }
 

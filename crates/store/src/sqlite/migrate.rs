@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_start.sql"),
     include_str!("migrations/002_memory.sql"),
     include_str!("migrations/003_checksums.sql"),
+    include_str!("migrations/004_usage.sql"),
 ];
 
 /// The version that this release writes.

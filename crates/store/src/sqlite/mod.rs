@@ -30,6 +30,7 @@ mod session_list;
 mod sessions;
 mod skills;
 mod statement;
+mod usage;
 mod wal;
 mod writer;
 

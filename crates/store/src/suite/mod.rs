@@ -23,6 +23,7 @@ pub mod search;
 pub mod session_pages;
 pub mod sessions;
 pub mod skills;
+pub mod usage;
 
 pub use make::{agent, append, at, session, tenant, user_message};
 
@@ -107,6 +108,11 @@ macro_rules! store_contract {
                 a_stale_writer_of_a_skill_is_refused
                 skills_belong_to_one_scope
                 a_deleted_skill_takes_its_files_with_it
+            }
+            usage {
+                model_calls_are_counted_by_day
+                usage_belongs_to_one_agent_and_outlives_its_sessions
+                an_imported_session_was_paid_for_elsewhere
             }
             search {
                 a_message_is_found_as_soon_as_it_is_appended

@@ -38,7 +38,7 @@ async fn a_database_of_the_first_release_gets_its_messages_indexed() {
     let old = raw(&database(&directory));
     old.execute_batch(
         "DROP TABLE message_index; DROP TABLE unindexed_messages; DROP TABLE skill_files; DROP TABLE skills;
-        DROP TABLE memories; DROP TABLE scopes; ALTER TABLE sessions DROP COLUMN view_checksum;
+        DROP TABLE memories; DROP TABLE scopes; DROP TABLE agent_usage; ALTER TABLE sessions DROP COLUMN view_checksum;
         ALTER TABLE sessions DROP COLUMN header_checksum; PRAGMA user_version = 1",
     )
     .unwrap();

@@ -13,6 +13,7 @@ mod send;
 mod sessions;
 mod stream;
 mod threads;
+mod usage;
 
 use jiff::Timestamp;
 use petasos_core::ids::TenantId;
@@ -30,7 +31,7 @@ use crate::query::Query;
 pub(crate) fn api() -> Api {
     let kept = memories::api().and(learned_skills::api()).and(grants::api());
     let sessions = sessions::api().and(events::api()).and(send::api()).and(stream::api()).and(threads::api());
-    agents::api().and(sessions).and(kept)
+    agents::api().and(usage::api()).and(sessions).and(kept)
 }
 
 /// Reads an id of a path. A text that cannot be an id names nothing.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::payload::StopReason;
+use super::usage::Usage;
 use super::{id, milliseconds, seconds};
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
@@ -112,12 +113,7 @@ impl Session {
             status: view.status,
             metadata: view.metadata,
             stop_reason: view.stop_reason.map(StopReason::from),
-            usage: Usage {
-                input_tokens: view.usage.input_tokens,
-                output_tokens: view.usage.output_tokens,
-                cached_input_tokens: view.usage.cached_input_tokens,
-                model_calls: view.model_calls,
-            },
+            usage: Usage::new(&view.usage, view.model_calls),
             created_at: seconds(header.created_at),
             updated_at: seconds(view.updated_at),
             archived_at: view.archived_at.map(seconds),
@@ -129,16 +125,6 @@ impl From<SessionRecord> for Session {
     fn from(record: SessionRecord) -> Self {
         Session::new(record.header, record.view)
     }
-}
-
-/// What all model calls of a session cost.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct Usage {
-    input_tokens: u64,
-    output_tokens: u64,
-    cached_input_tokens: u64,
-    model_calls: u64,
 }
 
 /// A session with its messages and what it waits for.

@@ -1,0 +1,115 @@
+//! What model calls cost, and budgets that stop turns.
+
+use petasos_core::limits::Limits;
+use petasos_core::model::Usage;
+use petasos_models::{Catalog, ModelFacts, Prices};
+use petasos_testkit::{Reply, Setup, TestServer};
+use serde_json::{Value, json};
+
+/// A server whose models cost 2 for a million tokens read, 1 if cached, and 10 for a million written.
+async fn server(limits: Limits) -> TestServer {
+    let prices = Prices { input: 2.0, output: 10.0, cached_input: Some(1.0), cache_write: None };
+    let facts = ModelFacts { context_window: None, prices: Some(prices) };
+    let catalog = Catalog { models: [("openai/*".to_owned(), facts)].into(), ..Catalog::default() };
+    TestServer::start_with(Setup { catalog, limits, ..Setup::default() }).await
+}
+
+/// An answer that costs 0.5.
+fn costly() -> Reply {
+    let usage = Usage {
+        input_tokens: 150_000,
+        output_tokens: 25_000,
+        cached_input_tokens: 50_000,
+        ..Usage::default()
+    };
+    Reply::text("That was a lot.").usage(usage)
+}
+
+async fn stop_of_turn(server: &TestServer, session: &str) -> Value {
+    let mut stream = server.client.stream(session, "").await;
+    server.client.message(session, "go").await.expect(200);
+    stream.until_idle().await.last().unwrap().data["payload"]["stop_reason"].clone()
+}
+
+#[tokio::test]
+async fn costs_are_shown_for_sessions_and_agents() {
+    let server = server(Limits::default()).await;
+    let agent = server.agent_with(json!({})).await;
+    let (one, two) = (server.client.session(&agent).await, server.client.session(&agent).await);
+    server.model.script([costly(), costly(), costly()]);
+    stop_of_turn(&server, &one).await;
+    stop_of_turn(&server, &one).await;
+    stop_of_turn(&server, &two).await;
+    let shown = server.client.get(&format!("/v1/sessions/{one}")).await.expect(200);
+    assert_eq!(shown["usage"]["cost"], 1.0);
+    server.client.delete(&format!("/v1/sessions/{one}")).await;
+    let usage = server.client.get(&format!("/v1/agents/{agent}/usage")).await.expect(200);
+    let expected = json!({ "inputTokens": 450_000, "outputTokens": 75_000, "cachedInputTokens": 150_000,
+        "modelCalls": 3, "cost": 1.5 });
+    assert_eq!(usage["total"], expected, "sessions that are gone count too");
+    assert_eq!(usage["data"].as_array().unwrap().len(), 1);
+    let before = server.client.get(&format!("/v1/agents/{agent}/usage?from=2020-01-01&to=2020-01-31")).await;
+    assert_eq!(before.expect(200)["data"], json!([]));
+    server
+        .client
+        .get(&format!("/v1/agents/{agent}/usage?from=soon"))
+        .await
+        .expect_error(400, "validation_error");
+    server.client.get("/v1/agents/nobody/usage").await.expect_error(404, "not_found");
+}
+
+#[tokio::test]
+async fn without_prices_nothing_is_said_about_cost() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    server.model.script([costly()]);
+    stop_of_turn(&server, &session).await;
+    let shown = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+    assert_eq!(shown["usage"].get("cost"), None);
+    assert_eq!(shown["usage"]["inputTokens"], 150_000);
+}
+
+#[tokio::test]
+async fn a_turn_stops_at_its_budget_and_the_next_may_go_on() {
+    let server = server(Limits { turn_cost_nanos: Some(400_000_000), ..Limits::default() }).await;
+    let agent = server.agent_with(json!({ "tools": [{ "type": "agent_toolset" }] })).await;
+    let session = server.client.session(&agent).await;
+    let call = Reply::tool_call("todo", json!({ "todos": ["x"] }))
+        .usage(Usage { output_tokens: 50_000, ..Usage::default() });
+    server.model.script([call, costly()]);
+    let stop = stop_of_turn(&server, &session).await;
+    assert_eq!(stop["code"], "turn_cost_exceeded");
+    assert!(stop["message"].as_str().unwrap().contains("0.50 of 0.40"), "{stop}");
+    assert_eq!(stop_of_turn(&server, &session).await["type"], "end_turn");
+}
+
+#[tokio::test]
+async fn a_session_stops_at_its_budget() {
+    let server = server(Limits { session_cost_nanos: Some(500_000_000), ..Limits::default() }).await;
+    let session = server.session().await;
+    server.model.script([costly()]);
+    assert_eq!(stop_of_turn(&server, &session).await["type"], "end_turn");
+    assert_eq!(stop_of_turn(&server, &session).await["code"], "session_cost_exceeded");
+    assert_eq!(server.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_agent_stops_at_its_budget_in_all_of_its_sessions_and_no_other_does() {
+    for (limits, code) in [
+        (Limits { agent_day_cost_nanos: Some(1), ..Limits::default() }, "agent_day_budget_exceeded"),
+        (Limits { agent_month_cost_nanos: Some(1), ..Limits::default() }, "agent_month_budget_exceeded"),
+    ] {
+        let server = server(limits).await;
+        let agent = server.agent_with(json!({})).await;
+        let (one, two) = (server.client.session(&agent).await, server.client.session(&agent).await);
+        server.model.script([costly(), costly()]);
+        assert_eq!(stop_of_turn(&server, &one).await["type"], "end_turn");
+        let stop = stop_of_turn(&server, &two).await;
+        assert_eq!(stop["code"], code);
+        assert!(stop["message"].as_str().unwrap().contains(&agent), "{stop}");
+        let server = server.restart().await;
+        assert_eq!(stop_of_turn(&server, &two).await["code"], code, "a restart forgets nothing");
+        let other = server.session().await;
+        assert_eq!(stop_of_turn(&server, &other).await["type"], "end_turn");
+    }
+}
