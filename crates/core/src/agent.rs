@@ -350,7 +350,8 @@ fn policy(
         .or_else(|| default.and_then(|config| config.permission_policy))
 }
 
-fn is_tool_name(name: &str) -> bool {
+/// Whether every model takes this as the name of a tool.
+pub fn is_tool_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }

@@ -51,6 +51,15 @@ struct OpenCall {
     result: Option<(Vec<Block>, bool)>,
 }
 
+impl OpenCall {
+    /// What the model is told; `otherwise` if nobody said.
+    fn outcome(self, otherwise: &str) -> ToolOutcome {
+        let (content, is_error) = self.result.unwrap_or_else(|| (vec![Block::text(otherwise)], true));
+        let (text, images) = (joined_text(&content), image_urls(content));
+        ToolOutcome { id: self.id, name: self.name, text, images, is_error }
+    }
+}
+
 impl Context {
     /// The conversation, oldest first.
     pub fn messages(&self) -> Vec<Message> {
@@ -62,6 +71,17 @@ impl Context {
         let parts =
             std::iter::once(instructions).chain(self.system.iter().chain(&self.prompt).map(String::as_str));
         parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// System messages that came with the session.
+    pub fn system_messages(&self) -> &[String] {
+        &self.system
+    }
+
+    /// Results of the last step that are there already while others are missing.
+    pub fn open_results(&self) -> Vec<ToolOutcome> {
+        let done = self.open.iter().filter(|call| call.result.is_some()).cloned();
+        done.map(|call| call.outcome(NOT_EXECUTED)).collect()
     }
 
     /// The place among the messages of the one that opened the newest turn.
@@ -208,11 +228,7 @@ impl Context {
         if self.open.is_empty() {
             return;
         }
-        let outcomes = std::mem::take(&mut self.open).into_iter().map(|call| {
-            let (content, is_error) = call.result.unwrap_or_else(|| (vec![Block::text(otherwise)], true));
-            let (text, images) = (joined_text(&content), image_urls(content));
-            ToolOutcome { id: call.id, name: call.name, text, images, is_error }
-        });
+        let outcomes = std::mem::take(&mut self.open).into_iter().map(|call| call.outcome(otherwise));
         let outcomes: Vec<ToolOutcome> = outcomes.collect();
         if let Some(todo) = outcomes.iter().rev().find(|outcome| outcome.name == TODO && !outcome.is_error) {
             self.todo = Some((at, todo.text.clone()));

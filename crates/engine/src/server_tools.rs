@@ -2,6 +2,7 @@
 
 use petasos_core::agent::AgentDefinition;
 use petasos_core::model::ToolSpec;
+use petasos_tools::canonical_name;
 
 use crate::engine::Engine;
 use crate::plan::{asks_by_policy, audience, server_specs};
@@ -13,6 +14,13 @@ pub struct ServerTool {
     pub spec: ToolSpec,
     /// Whether the agent's policies let it run without asking.
     pub trusted: bool,
+}
+
+impl ServerTool {
+    /// Whether this is one of its names.
+    pub fn is_called(&self, name: &str) -> bool {
+        canonical_name(name) == self.spec.name
+    }
 }
 
 impl Engine {

@@ -195,6 +195,17 @@ impl Engine {
         Ok(Reader::new(id.clone(), store, feed, start, record.view.last_sequence).paced(PACE))
     }
 
+    /// Follows a session from where the caller saw it.
+    pub fn follow_on(&self, seen: &SessionDetail) -> Result<Reader> {
+        let (id, sequence) = (&seen.header.id, seen.state.view.last_sequence);
+        let feed = self.shared.feeds.get(id);
+        if self.shared.stopping.is_cancelled() {
+            return Err(Error::ShuttingDown);
+        }
+        let store = self.shared.store.clone();
+        Ok(Reader::new(id.clone(), store, feed, Start::After(sequence), sequence).paced(PACE))
+    }
+
     /// Changes the title or metadata of a session.
     pub async fn change_session(
         &self,

@@ -46,11 +46,18 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let Raw(bytes) = Raw::from_request(request, app).await?;
         // An absent body is an empty object, for requests that have nothing to say.
         let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        let parsed = serde_json::from_slice(bytes);
-        parsed
-            .map(Body)
-            .map_err(|error| Problem::validation("body", format!("is not what is expected here: {error}")))
+        let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+        let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(unexpected)?;
+        deserializer.end().map_err(|error| Problem::validation("body", error))?;
+        Ok(Body(parsed))
     }
+}
+
+/// Says which field is not what it should be.
+fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let path = error.path().to_string();
+    let field = if path == "." { "body" } else { &path };
+    Problem::validation(field, format!("is not what is expected here: {}", error.inner()))
 }
 
 fn unreadable(rejection: &BytesRejection) -> Problem {

@@ -15,12 +15,14 @@ mod listen;
 mod metrics;
 mod openapi;
 mod page;
+mod path;
 mod problem;
 mod query;
 mod rate_limit;
 mod request_id;
 mod routes;
 mod server;
+mod sse;
 mod surfaces;
 mod transfer;
 

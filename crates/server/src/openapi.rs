@@ -32,6 +32,8 @@ pub(crate) struct Operation {
     success: u16,
     answer: SchemaOf,
     content_type: &'static str,
+    may_stream: bool,
+    error: SchemaOf,
 }
 
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -51,6 +53,8 @@ impl Operation {
             success: 200,
             answer: |generator| generator.subschema_for::<T>(),
             content_type: "application/json",
+            may_stream: false,
+            error: |generator| generator.subschema_for::<ProblemBody>(),
         }
     }
 
@@ -81,6 +85,24 @@ impl Operation {
     /// The route answers with 201.
     pub(crate) fn creates(mut self) -> Self {
         self.success = 201;
+        self
+    }
+
+    /// The route answers with 204 and nothing else.
+    pub(crate) fn empty(mut self) -> Self {
+        self.success = 204;
+        self
+    }
+
+    /// The route answers with server-sent events instead if it is asked to.
+    pub(crate) fn may_stream(mut self) -> Self {
+        self.may_stream = true;
+        self
+    }
+
+    /// The errors of the route have this shape.
+    pub(crate) fn fails_with<T: JsonSchema>(mut self) -> Self {
+        self.error = |generator| generator.subschema_for::<T>();
         self
     }
 
@@ -140,14 +162,20 @@ impl Operation {
         );
         let parameters: Vec<Value> = path_parameters.chain(self.parameters.iter().cloned()).collect();
         let content = |schema: Schema, kind: &str| json!({ kind: { "schema": schema } });
-        let answer = content((self.answer)(answers), self.content_type);
-        let problem = content(answers.subschema_for::<ProblemBody>(), "application/json");
+        let mut done = json!({ "description": "It is done." });
+        if self.success != 204 {
+            done["content"] = content((self.answer)(answers), self.content_type);
+        }
+        if self.may_stream {
+            done["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+        }
+        let problem = content((self.error)(answers), "application/json");
         let mut description = json!({
             "operationId": self.id,
             "summary": self.summary,
             "parameters": parameters,
             "responses": {
-                self.success.to_string(): { "description": "It is done.", "content": answer },
+                self.success.to_string(): done,
                 "default": { "description": "It is not, and why.", "content": problem },
             },
         });

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use petasos_core::ids::EventId;
 use petasos_core::step::Refusal;
 use petasos_engine::Error;
 use schemars::JsonSchema;
@@ -49,6 +50,13 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not_found", format!("There is no {kind} {id}."))
     }
 
+    /// Another turn has to end first.
+    pub(crate) fn turn_in_progress(turn_id: &EventId) -> Self {
+        let message = format!("The turn {turn_id} is running; wait until it is over, and send this again.");
+        let problem = Problem::new(StatusCode::CONFLICT, "turn_in_progress", message);
+        problem.with("turn_id", turn_id.to_string()).no_retry()
+    }
+
     /// Something went wrong on our side. The cause goes to the log and not to the caller.
     pub(crate) fn internal(cause: &str) -> Self {
         tracing::error!(cause, "a request failed");
@@ -80,11 +88,17 @@ impl Problem {
     }
 }
 
+/// The text of a problem beside its body, for surfaces whose errors have another shape.
+#[derive(Clone)]
+pub(crate) struct ProblemText(pub(crate) String);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let text = ProblemText(self.message.clone());
         let body = ProblemBody { error: self.code, message: self.message, fields: self.fields };
         let mut response = (self.status, Json(body)).into_response();
         response.headers_mut().extend(self.headers);
+        response.extensions_mut().insert(text);
         response
     }
 }

@@ -17,7 +17,12 @@ pub(crate) fn open() -> Api {
 
 /// Routes that need one. A new surface is one more line here.
 pub(crate) fn guarded() -> Api {
-    surfaces::herm::api().and(keys::api()).and(backup::api()).and(transfer::api()).and(description())
+    surfaces::herm::api()
+        .and(surfaces::aap::api())
+        .and(keys::api())
+        .and(backup::api())
+        .and(transfer::api())
+        .and(description())
 }
 
 fn description() -> Api {

@@ -20,7 +20,7 @@ use crate::backup::Backups;
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::rate_limit::{Limiter, RateLimit};
-use crate::{auth, body, listen, request_id, routes};
+use crate::{auth, body, listen, request_id, routes, surfaces};
 
 /// What a server needs.
 pub struct Options {
@@ -172,6 +172,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         .layer(middleware::from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
+        .layer(middleware::from_fn(surfaces::aap::as_protocol))
         .layer(cors)
         .layer(middleware::from_fn(request_id::tag));
     Ok(router)

@@ -1,3 +1,4 @@
 //! One module per wire protocol.
 
+pub(crate) mod aap;
 pub(crate) mod herm;

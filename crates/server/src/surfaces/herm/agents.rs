@@ -12,11 +12,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{id, seconds};
+use super::seconds;
 use crate::auth::{ReadsAgents, WritesAgents};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::page::Page;
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 

@@ -12,10 +12,10 @@ use petasos_store::{EventQuery, Order};
 use serde_json::json;
 
 use super::envelope::Envelope;
-use super::id;
 use crate::auth::ReadsSessions;
 use crate::openapi::{Api, Operation};
 use crate::page::Page;
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 

@@ -12,11 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Deleted, for_user, id, seconds, user_scope};
+use super::{Deleted, for_user, seconds, user_scope};
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::page::Page;
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 

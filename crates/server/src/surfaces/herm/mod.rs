@@ -25,6 +25,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::openapi::{Api, Operation};
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 
@@ -32,11 +33,6 @@ pub(crate) fn api() -> Api {
     let kept = memories::api().and(learned_skills::api()).and(grants::api());
     let sessions = sessions::api().and(events::api()).and(send::api()).and(stream::api()).and(threads::api());
     agents::api().and(usage::api()).and(sessions).and(kept)
-}
-
-/// Reads an id of a path. A text that cannot be an id names nothing.
-fn id<T: std::str::FromStr>(kind: &str, text: &str) -> Result<T, Problem> {
-    text.parse().map_err(|_| Problem::not_found(kind, text))
 }
 
 /// An agent with the user that `userId` names.

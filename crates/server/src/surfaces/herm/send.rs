@@ -20,11 +20,11 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::envelope::Envelope;
-use super::id;
 use super::payload::MAX_BLOCK_CHARS;
 use crate::auth::WritesSessions;
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
+use crate::path::id;
 use crate::problem::Problem;
 
 const MAX_BLOCKS: usize = 100;

@@ -17,11 +17,12 @@ use serde_json::{Map, Value, json};
 
 use super::payload::StopReason;
 use super::usage::Usage;
-use super::{id, milliseconds, seconds};
+use super::{milliseconds, seconds};
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::page::Page;
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 

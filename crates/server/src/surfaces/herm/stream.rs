@@ -1,13 +1,10 @@
 //! Streaming the events of a session.
 
-use std::convert::Infallible;
-
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use axum::response::sse::{Event as Frame, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use axum::response::sse::Event as Frame;
 use axum::routing;
-use futures_util::stream;
 use jiff::Timestamp;
 use petasos_core::ids::{EventId, SessionId};
 use petasos_core::key::KeyScope;
@@ -15,12 +12,13 @@ use petasos_engine::{Item, Reader, Start};
 use tokio_util::sync::CancellationToken;
 
 use super::envelope::Envelope;
-use super::id;
 use crate::auth::ReadsSessions;
 use crate::openapi::{Api, Operation};
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
+use crate::sse::{self, Frames};
 
 pub(super) fn api() -> Api {
     let summary = "The events of a session as they happen, as server-sent events.";
@@ -42,17 +40,8 @@ async fn stream(
     let session_id: SessionId = id("session", &session)?;
     let start = start(&session_id, &query, &headers)?;
     let reader = app.engine.follow(&tenant, &session_id, start).await?;
-    let (stopping, open) = (app.settings.stopping.clone(), OpenStream::count(&app));
-    let frames = Frames { reader, session_id, shown_live: 0, stopping, _open: open };
-    let frames = stream::unfold(frames, |mut frames| async move {
-        let frame = frames.next().await?;
-        Some((Ok::<_, Infallible>(frame), frames))
-    });
-    let keep_alive = KeepAlive::new().interval(app.settings.keep_alive).text("keep-alive");
-    let mut response = Sse::new(frames).keep_alive(keep_alive).into_response();
-    // Proxies that gather output would hold the text back.
-    response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
-    Ok(response)
+    let stopping = app.settings.stopping.clone();
+    Ok(sse::respond(&app, Shown { reader, session_id, shown_live: 0, stopping }))
 }
 
 /// Where a stream starts: after `Last-Event-ID`, or after `after`, or with what comes next.
@@ -68,31 +57,14 @@ fn start(session_id: &SessionId, query: &Query, headers: &HeaderMap) -> Result<S
 }
 
 /// The frames of one stream.
-struct Frames {
+struct Shown {
     reader: Reader,
     session_id: SessionId,
     shown_live: u64,
     stopping: CancellationToken,
-    _open: OpenStream,
 }
 
-/// Counts a stream for as long as it is open.
-struct OpenStream(App);
-
-impl OpenStream {
-    fn count(app: &App) -> Self {
-        app.settings.metrics.open_streams.inc();
-        OpenStream(app.clone())
-    }
-}
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        self.0.settings.metrics.open_streams.dec();
-    }
-}
-
-impl Frames {
+impl Frames for Shown {
     /// The next frame; none when the session is gone or the server stops.
     async fn next(&mut self) -> Option<Frame> {
         loop {
@@ -115,7 +87,9 @@ impl Frames {
             }
         }
     }
+}
 
+impl Shown {
     fn frame(&mut self, item: &Item) -> Option<Frame> {
         match item {
             Item::Durable(event) => {

@@ -1,0 +1,67 @@
+//! `GET /aap/meta`: what can be talked to.
+
+use axum::Json;
+use axum::extract::State;
+use axum::routing;
+use petasos_core::agent::AgentVersion;
+use petasos_core::key::KeyScope;
+use petasos_engine::Engine;
+use petasos_store::PageRequest;
+
+use super::settings::show_option;
+use super::types::{
+    AgentCapabilities, AgentInfo, ApplicationCapabilities, ErrorBody, GetMeta, HistoryCapabilities,
+    ImageCapabilities, StreamCapabilities, ToolSpec, VERSION,
+};
+use crate::auth::ReadsAgents;
+use crate::openapi::{Api, Operation};
+use crate::problem::Problem;
+
+/// How many agents are read at once.
+const AT_ONCE: usize = 100;
+
+pub(super) fn api() -> Api {
+    let summary = "The version of the protocol, and the agents with what they can do.";
+    let operation =
+        Operation::new::<GetMeta>("aapMeta", summary, KeyScope::AgentsRead).fails_with::<ErrorBody>();
+    Api::default().get("/aap/meta", routing::get(meta), operation)
+}
+
+async fn meta(
+    State(engine): State<Engine>,
+    ReadsAgents(tenant): ReadsAgents,
+) -> Result<Json<GetMeta>, Problem> {
+    let (mut agents, mut after) = (Vec::new(), None);
+    loop {
+        let page = engine.agents(&tenant, PageRequest { after, limit: AT_ONCE }).await?;
+        agents.extend(page.items.iter().map(|agent| info(&engine, agent)));
+        after = page.next;
+        if after.is_none() {
+            return Ok(Json(GetMeta { version: VERSION, agents }));
+        }
+    }
+}
+
+fn info(engine: &Engine, agent: &AgentVersion) -> AgentInfo {
+    let definition = &agent.definition;
+    let tools = engine.server_tools(definition, None).into_iter().map(|tool| ToolSpec {
+        name: tool.spec.name,
+        title: None,
+        description: tool.spec.description,
+        parameters: tool.spec.input_schema.as_object().cloned().unwrap_or_default(),
+    });
+    AgentInfo {
+        name: agent.id.to_string(),
+        title: Some(definition.name.clone()),
+        version: agent.version.to_string(),
+        description: definition.metadata.get("description").and_then(|text| text.as_str()).map(str::to_owned),
+        tools: tools.collect(),
+        options: definition.options.iter().map(show_option).collect(),
+        capabilities: AgentCapabilities {
+            history: HistoryCapabilities::default(),
+            stream: StreamCapabilities::default(),
+            application: ApplicationCapabilities::default(),
+            image: engine.takes_images(&definition.model).then(ImageCapabilities::default),
+        },
+    }
+}
