@@ -154,6 +154,15 @@ impl Client {
         self.try_stream(session_id, query).await.expect("a stream")
     }
 
+    /// `POST` with a JSON body that is answered by a stream.
+    pub async fn post_stream(&self, path: &str, body: Value) -> EventStream {
+        let response =
+            self.try_open(Method::Post, path, Some(body.to_string().into())).await.expect("a stream");
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.header("content-type"), Some("text/event-stream"));
+        EventStream { response, bytes: Vec::new(), ready: VecDeque::new() }
+    }
+
     /// Opens the stream of a session; none if the server is gone.
     pub async fn try_stream(&self, session_id: &str, query: &str) -> Option<EventStream> {
         let path = format!("/v1/sessions/{session_id}/events/stream{query}");

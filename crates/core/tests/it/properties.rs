@@ -2,6 +2,7 @@
 
 use petasos_core::event::*;
 use petasos_core::model::Stop;
+use petasos_core::settings::SessionSettings;
 use petasos_core::step::{Input, UserEvent};
 use proptest::prelude::*;
 
@@ -15,6 +16,9 @@ enum Op {
     InterruptAndMessage,
     Answer { pick: usize, allow: bool, scope: Scope },
     AnswerTwo { allow: bool },
+    AnswerFor { pick: usize },
+    AnswerAllAndMessage { allow: bool },
+    Settings,
     StrayAnswer,
     Model(AnswerSpec),
     ModelFails,
@@ -64,6 +68,9 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
         1 => Just(Op::InterruptAndMessage),
         6 => (0usize..4, any::<bool>(), scope).prop_map(|(pick, allow, scope)| Op::Answer { pick, allow, scope }),
         2 => any::<bool>().prop_map(|allow| Op::AnswerTwo { allow }),
+        2 => (0usize..4).prop_map(|pick| Op::AnswerFor { pick }),
+        2 => any::<bool>().prop_map(|allow| Op::AnswerAllAndMessage { allow }),
+        1 => Just(Op::Settings),
         1 => Just(Op::StrayAnswer),
         8 => answer(read_only).prop_map(Op::Model),
         1 => Just(Op::ModelFails),
@@ -109,6 +116,19 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             let events: Vec<_> = answers.into_iter().flatten().collect();
             world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
         }
+        Op::AnswerFor { pick } => match world.answer_for(*pick) {
+            Some(answer) => world.user(answer).is_err(),
+            None => false,
+        },
+        Op::AnswerAllAndMessage { allow } => {
+            let count = world.state.pending().count();
+            let answers = (0..count).filter_map(|pick| world.answer(pick, *allow, Scope::Once));
+            let content = vec![Block::text("and hurry")];
+            let joins = UserEvent::Message(UserMessage { content, place: MessagePlace::JoinsTurn });
+            let events: Vec<_> = answers.chain([joins]).collect();
+            world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
+        }
+        Op::Settings => world.user(UserEvent::Settings(SessionSettings::default())).is_err(),
         Op::StrayAnswer => {
             let request_id = "clarify_nobody_asked".parse().unwrap();
             world.user(UserEvent::ClarifyResult(ClarifyResult { request_id, answer: "x".into() })).is_err()

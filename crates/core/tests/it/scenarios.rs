@@ -8,7 +8,7 @@ use petasos_core::model::{Message, Stop, Usage};
 use petasos_core::state::CallKind;
 use petasos_core::step::{Input, Refusal, UserEvent};
 
-use crate::world::{AnswerSpec, CallSpec, World};
+use crate::world::{AnswerSpec, CallSpec, World, now};
 
 fn says(text: bool, calls: &[CallSpec]) -> AnswerSpec {
     AnswerSpec { text, thinking: false, calls: calls.to_vec(), stop: Stop::EndTurn }
@@ -283,4 +283,63 @@ fn an_archived_session_takes_nothing() {
     assert_eq!(world.feed(Input::Archive).unwrap(), ["session.status_idle", "session.archived"]);
     assert_eq!(world.message("hello"), Err(Refusal::Archived));
     assert!(world.feed(Input::Archive).unwrap().is_empty());
+}
+
+#[test]
+fn all_calls_of_an_answer_come_before_any_result() {
+    let mut world = World::new();
+    world.message("go").unwrap();
+    let calls = vec![CallSpec::Refused, CallSpec::Run(ToolEffect::ReadOnly), CallSpec::Custom];
+    let types = world.model_answers(&AnswerSpec { text: false, thinking: false, calls, stop: Stop::ToolUse });
+    let uses = types.iter().rposition(|name| name.ends_with("tool_use")).unwrap();
+    let result = types.iter().position(|name| name.ends_with("tool_result")).unwrap();
+    assert!(uses < result, "{types:?}");
+}
+
+#[test]
+fn a_message_with_the_answers_is_read_after_the_results() {
+    let mut world = World::new();
+    world.message("go").unwrap();
+    let calls = vec![CallSpec::Ask(ToolEffect::ReadOnly)];
+    world.model_answers(&AnswerSpec { text: false, thinking: false, calls, stop: Stop::ToolUse });
+    let joins = |place| UserEvent::Message(UserMessage { content: vec![Block::text("hurry")], place });
+    let refused = world.user(joins(MessagePlace::JoinsTurn));
+    assert!(matches!(refused, Err(Refusal::ActionRequired { .. })), "{refused:?}");
+    let events = vec![world.answer(0, true, Scope::Once).unwrap(), joins(MessagePlace::JoinsTurn)];
+    world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).unwrap();
+    world.tool_finishes(0, false);
+    let messages = world.context();
+    assert!(matches!(messages[2], Message::ToolResults(_)), "{messages:?}");
+    assert_eq!(messages[3], Message::User(vec![Block::text("hurry")]));
+    world.drain();
+    world.check_log();
+    // Without a turn there is nothing to join.
+    world.user(joins(MessagePlace::JoinsTurn)).unwrap();
+    assert!(world.state.turn.is_some());
+}
+
+#[test]
+fn seeded_messages_open_no_turn_and_are_read_as_they_were_written() {
+    let said = |text: &str| Payload::AgentMessage(AgentMessage { text: text.into() });
+    let seeded = UserMessage { content: vec![Block::text("hi")], place: MessagePlace::Seeded };
+    let system = SystemMessage { text: "Be a pirate.".into() };
+    let payloads = [
+        Payload::SystemMessage(system),
+        Payload::UserMessage(seeded),
+        Payload::MessageSeeded {},
+        said("one"),
+        Payload::MessageSeeded {},
+        said("two"),
+    ];
+    let mut world = World::new();
+    let mut context = Context::default();
+    for (sequence, payload) in (1..).zip(payloads) {
+        let session_id = world.state.session_id.clone();
+        let event = Event { session_id, sequence, created_at: now(), processed_at: Some(now()), payload };
+        world.state.apply(&event);
+        context.apply(&event);
+    }
+    assert_eq!(world.state.turn, None);
+    assert_eq!(context.messages().len(), 3);
+    assert_eq!(context.system("Be brief."), "Be brief.\n\nBe a pirate.");
 }

@@ -10,7 +10,7 @@ use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::limits::Limits;
 use petasos_core::model::{AssistantPart, Message, Stop, Usage};
 use petasos_core::session::SessionView;
-use petasos_core::state::{ActionKind, CallKind};
+use petasos_core::state::{ActionKind, CallKind, PendingAction};
 use petasos_core::step::*;
 use petasos_core::{Event, State};
 use serde_json::Map;
@@ -316,6 +316,20 @@ impl World {
             ActionKind::Sudo => UserEvent::SudoResult(RequestAnswered { request_id: request() }),
             ActionKind::Secret => UserEvent::SecretResult(RequestAnswered { request_id: request() }),
         })
+    }
+
+    /// A result in place of a call of ours that waits for somebody, if there is one.
+    pub(crate) fn answer_for(&self, pick: usize) -> Option<UserEvent> {
+        let ours = |action: &PendingAction<'_>| {
+            matches!(action.kind, ActionKind::ToolConfirmation | ActionKind::Sudo)
+        };
+        let pending: Vec<_> = self.state.pending().filter(ours).collect();
+        let action = pending.get(pick % pending.len().max(1))?;
+        Some(UserEvent::ToolResult(CustomToolResult {
+            tool_use_id: action.call.id.parse().unwrap(),
+            content: vec![Block::text("made up")],
+            is_error: false,
+        }))
     }
 
     /// Lets everything that is under way end well. Panics if the turn never ends.

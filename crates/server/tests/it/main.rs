@@ -1,6 +1,7 @@
 //! The server from outside: real HTTP, real store, scripted model.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod aap;
 mod agents;
 mod backup;
 mod bad_input;

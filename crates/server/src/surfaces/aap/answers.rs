@@ -153,20 +153,20 @@ impl Sent {
             }
             (kind, Said::Result(content)) => {
                 self.told.insert(call.id.clone());
-                self.result(kind, call, content)
+                self.result(kind, call, content);
             }
             (CallKind::Clarify, Said::Permission { granted: true, .. }) => {
-                self.clarified(call, String::new())
+                self.clarified(call, String::new());
             }
             (CallKind::Clarify, Said::Permission { granted: false, reason }) => {
-                self.clarified(call, denial(reason.as_deref()))
+                self.clarified(call, denial(reason.as_deref()));
             }
             (CallKind::Custom, Said::Permission { granted: false, reason }) => {
                 let result = failure(call, denial(reason.as_deref()));
                 self.events.extend(result.map(UserEvent::CustomToolResult));
             }
             (CallKind::Builtin | CallKind::Mcp, Said::Permission { granted, reason }) => {
-                self.permission(waits, granted, reason)
+                self.permission(waits, granted, reason);
             }
         }
         Ok(())

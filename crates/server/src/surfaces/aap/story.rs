@@ -156,7 +156,7 @@ impl Messages {
             Fact::Thinking(thinking) => self.say(ContentBlock::Thinking { thinking }),
             Fact::Text(text) => self.say(ContentBlock::Text { text }),
             Fact::Call { id, name, input } => {
-                self.say(ContentBlock::ToolUse { tool_call_id: id, name, input })
+                self.say(ContentBlock::ToolUse { tool_call_id: id, name, input });
             }
         }
     }

@@ -1,0 +1,138 @@
+//! What a session sets: it is kept, overrides persist, and secrets are seen by tools alone.
+
+use petasos_testkit::Reply;
+use serde_json::{Value, json};
+
+use super::{App, WEATHER, get_weather, says};
+
+fn options() -> Value {
+    json!([
+        { "type": "text", "name": "tone", "default": "kind" },
+        { "type": "select", "name": "lang", "options": ["en", "de"], "default": "en" },
+        { "type": "secret", "name": "API_KEY", "default": "" },
+    ])
+}
+
+async fn app() -> App {
+    let instructions =
+        "Be {{options.tone}} in {{options.lang}}. Keep {{options.API_KEY}} and {{options.other}}.";
+    App::with_agent(json!({ "options": options(), "instructions": instructions })).await
+}
+
+fn system(app: &App) -> Value {
+    app.server.model.requests().pop().unwrap().body["messages"][0]["content"].clone()
+}
+
+#[tokio::test]
+async fn options_fill_the_instructions_and_overrides_persist() {
+    let app = app().await;
+    let session = app.session_with(json!({ "options": { "lang": "de" } }), json!({})).await;
+    let turn = async |body: Value| {
+        app.server.model.script([Reply::text("Hm.")]);
+        let mut body = body;
+        body["messages"] = says("go");
+        app.post_turn(&session, body).await.expect(200);
+        system(&app)
+    };
+    assert_eq!(turn(json!({})).await, "Be kind in de. Keep $API_KEY and {{options.other}}.");
+    let changed = turn(json!({ "agent": { "options": { "tone": "harsh" } } })).await;
+    assert_eq!(changed, "Be harsh in de. Keep $API_KEY and {{options.other}}.");
+    let reset = turn(json!({ "agent": { "name": app.agent, "options": { "tone": "kind" } } })).await;
+    assert_eq!(reset, "Be kind in de. Keep $API_KEY and {{options.other}}.");
+    assert_eq!(turn(json!({})).await, reset);
+    assert_eq!(
+        app.info(&session).await["agent"]["options"],
+        json!({ "tone": "kind", "lang": "de", "API_KEY": "" })
+    );
+}
+
+#[tokio::test]
+async fn lists_of_tools_are_replaced_whole() {
+    let app = app().await;
+    let session = app.session_with_tools(false).await;
+    let info = app.info(&session).await;
+    assert_eq!(info["sessionId"], session.as_str());
+    assert_eq!(info["agent"]["name"], app.agent.as_str());
+    assert_eq!(info["agent"]["tools"], json!([{ "name": "web_search", "trust": false }]));
+    assert_eq!(info["tools"], json!([get_weather()]));
+
+    app.server.model.script([Reply::text("Hm.")]);
+    let body = json!({ "messages": says("go"), "agent": { "tools": [{ "name": "todo", "trust": true }] }, "tools": [] });
+    app.post_turn(&session, body).await.expect(200);
+    let info = app.info(&session).await;
+    assert_eq!(
+        (&info["agent"]["tools"], &info["tools"]),
+        (&json!([{ "name": "todo", "trust": true }]), &json!([]))
+    );
+    let offered = app.server.model.requests().pop().unwrap().body["tools"].clone();
+    let names: Vec<&str> =
+        offered.as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["todo"]);
+}
+
+#[tokio::test]
+async fn a_secret_reaches_tools_and_nobody_else() {
+    let app = app().await;
+    let secret = "s3cr3t-value";
+    let agent =
+        json!({ "tools": [{ "name": "web_search", "trust": true }], "options": { "API_KEY": secret } });
+    let session = app.session_with(agent, json!({})).await;
+    let search = || [Reply::tool_call("web_search", json!({})), Reply::text("Done.")];
+    app.server.model.script(search());
+    let body = app.turn(&session, says("go")).await;
+    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY={secret}"), "the tool has it");
+
+    // It is shown covered, and whoever sends the cover back changes nothing.
+    assert_eq!(app.info(&session).await["agent"]["options"]["API_KEY"], "***");
+    let listed = app.server.client.get("/aap/sessions").await.expect(200);
+    assert_eq!(listed["sessions"][0]["agent"]["options"]["API_KEY"], "***");
+    app.server.model.script(search());
+    let echo = json!({ "messages": says("go"), "agent": { "options": { "API_KEY": "***" } } });
+    let body = app.post_turn(&session, echo).await.expect(200);
+    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY={secret}"));
+
+    let other = json!({ "messages": says("go"), "agent": { "options": { "API_KEY": "another" } } });
+    app.server.model.script(search());
+    let body = app.post_turn(&session, other).await.expect(200);
+    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY=another"));
+    assert!(!system(&app).to_string().contains("another"));
+}
+
+#[tokio::test]
+async fn a_secret_is_in_no_log() {
+    let app = app().await;
+    let secret = "s3cr3t-value-that-no-file-may-hold";
+    let agent = json!({ "options": { "API_KEY": secret } });
+    let session = app.session_with(agent, json!({})).await;
+    app.server.model.script([Reply::text("Done.")]);
+    let body =
+        json!({ "messages": says("go"), "agent": { "options": { "API_KEY": format!("{secret}-2") } } });
+    app.post_turn(&session, body).await.expect(200);
+    let exported = app.server.client.get(&format!("/v1/sessions/{session}/export")).await;
+    assert_eq!(exported.status, 200);
+    for file in std::fs::read_dir(app.server.home()).unwrap().map(|entry| entry.unwrap().path()) {
+        if file.is_file() {
+            let bytes = std::fs::read(&file).unwrap();
+            let found = bytes.windows(secret.len()).any(|window| window == secret.as_bytes());
+            assert!(!found, "{} holds it", file.display());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_made_elsewhere_has_its_agents_tools_and_policies() {
+    let app = App::start().await;
+    let session = app.server.client.session(&app.agent).await;
+    let info = app.info(&session).await;
+    let tools = info["agent"]["tools"].as_array().unwrap();
+    let trust = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap()["trust"].clone();
+    assert_eq!((trust("todo"), trust("web_search")), (json!(true), json!(false)));
+    app.server.model.script([Reply::tool_call("web_search", json!({})), Reply::text("Done.")]);
+    assert_eq!(app.turn(&session, says("go")).await["stopReason"], "tool_use");
+    // The application may bring tools of its own all the same.
+    let body = json!({ "messages": says("again"), "tools": [get_weather()] });
+    app.post_turn(&session, body).await.expect(200);
+    let info = app.info(&session).await;
+    assert_eq!(info["tools"], json!([get_weather()]));
+    assert_eq!(info["agent"]["tools"].as_array().unwrap().len(), tools.len());
+}
