@@ -23,7 +23,7 @@ pub(crate) struct Heard {
 }
 
 /// Counts what is heard of one answer.
-struct Ear {
+pub(crate) struct Ear {
     started: Instant,
     first: Option<Duration>,
     bytes: usize,
@@ -31,12 +31,12 @@ struct Ear {
 }
 
 impl Ear {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Ear { started: Instant::now(), first: None, bytes: 0, frames: 0 }
     }
 
     /// Takes the text that follows `key` in a frame. It has no escapes.
-    fn hear(&mut self, frame: &[u8], key: &[u8]) {
+    pub(crate) fn hear(&mut self, frame: &[u8], key: &[u8]) {
         let Some(start) = memmem::find(frame, key) else { return };
         let text = &frame[start + key.len()..];
         let length = memchr::memchr(b'"', text).unwrap_or(0);
@@ -47,7 +47,7 @@ impl Ear {
         }
     }
 
-    fn heard(self, tokens: usize) -> Result<Heard> {
+    pub(crate) fn heard(self, tokens: usize) -> Result<Heard> {
         let whole = self.started.elapsed();
         ensure!(self.bytes == tokens * TOKEN, "{} of {} bytes were heard", self.bytes, tokens * TOKEN);
         Ok(Heard { first: self.first.context("no token")?, whole, tokens, frames: self.frames })

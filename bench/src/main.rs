@@ -9,6 +9,7 @@
     reason = "a program that measures from outside: it prints, dials, starts the binary and fills its database"
 )]
 
+mod aap;
 mod api;
 mod commits;
 mod conversation;
@@ -45,7 +46,7 @@ struct Options {
     /// Few repetitions and small stores: shows that everything runs, not how fast it is.
     #[arg(long)]
     quick: bool,
-    /// Runs only these parts: turn, relay, memory, search, startup, growth.
+    /// Runs only these parts: turn, relay, aap, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
@@ -107,6 +108,9 @@ async fn main() -> Result<()> {
     }
     if wanted("relay") {
         report.show(relay::measure(&bench).await?);
+    }
+    if wanted("aap") {
+        report.show(aap::measure(&bench).await?);
     }
     if wanted("memory") {
         report.show(memory::measure(&bench).await?);

@@ -35,8 +35,8 @@ pub(crate) async fn run() -> Result<()> {
 }
 
 /// An answer, in the pieces in which it is written.
-struct Answer {
-    pieces: Vec<Vec<u8>>,
+pub(crate) struct Answer {
+    pub(crate) pieces: Vec<Vec<u8>>,
 }
 
 async fn serve(mut stream: TcpStream) -> Result<()> {
@@ -67,7 +67,7 @@ async fn serve(mut stream: TcpStream) -> Result<()> {
 }
 
 /// The length of the first request, once it is there.
-fn request_length(input: &[u8]) -> Result<Option<usize>> {
+pub(crate) fn request_length(input: &[u8]) -> Result<Option<usize>> {
     let Some(head) = memmem::find(input, b"\r\n\r\n") else { return Ok(None) };
     let text = std::str::from_utf8(&input[..head])?.to_ascii_lowercase();
     let length = text.lines().find_map(|line| line.strip_prefix("content-length:")).context("no length")?;
@@ -82,7 +82,8 @@ fn model(request: &[u8]) -> Result<String> {
     Ok(std::str::from_utf8(&request[start..start + length])?.to_owned())
 }
 
-fn answer(model: &str) -> Result<Answer> {
+/// The answer of a model of this name.
+pub(crate) fn answer(model: &str) -> Result<Answer> {
     let (style, tokens) = model.split_once('-').context("the model is not <style>-<tokens>")?;
     let tokens: usize = tokens.parse()?;
     ensure!(matches!(style, "single" | "burst"), "the style is single or burst");

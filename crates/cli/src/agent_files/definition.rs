@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::yaml;
 
 /// What a definition may say.
-const FIELDS: [&str; 7] = ["name", "model", "instructions", "tools", "mcpServers", "skills", "metadata"];
+const FIELDS: [&str; 8] =
+    ["name", "model", "instructions", "tools", "mcpServers", "skills", "options", "metadata"];
 /// What `petasos agents get --json` adds, so that its output can be kept as a file.
 const ADDED: [&str; 5] = ["id", "version", "createdAt", "updatedAt", "archivedAt"];
 

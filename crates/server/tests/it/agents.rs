@@ -101,7 +101,7 @@ async fn bad_definitions_name_the_field() {
     let server = TestServer::start().await;
     for (body, field) in [
         (json!({ "model": "demo/echo" }), "body"),
-        (json!({ "name": "A", "model": "demo/echo", "tools": {} }), "body"),
+        (json!({ "name": "A", "model": "demo/echo", "tools": {} }), "tools"),
         (json!({ "name": "", "model": "demo/echo" }), "name"),
         (json!({ "name": "A", "model": "echo" }), "model"),
         (

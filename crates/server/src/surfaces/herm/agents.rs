@@ -77,6 +77,7 @@ struct AgentPatch {
     tools: Option<Vec<Value>>,
     mcp_servers: Option<Vec<Value>>,
     skills: Option<Vec<Value>>,
+    options: Option<Vec<Value>>,
     metadata: Option<Map<String, Value>>,
     /// The version that is being changed; another one is a conflict.
     version: Option<u32>,
@@ -110,7 +111,8 @@ impl From<AgentVersion> for Agent {
 
 /// Fields of an agent that a caller may send back but not change.
 const READ_ONLY: [&str; 4] = ["id", "createdAt", "updatedAt", "archivedAt"];
-const CHANGEABLE: [&str; 7] = ["name", "model", "instructions", "tools", "mcpServers", "skills", "metadata"];
+const CHANGEABLE: [&str; 8] =
+    ["name", "model", "instructions", "tools", "mcpServers", "skills", "options", "metadata"];
 
 pub(super) async fn create(
     State(engine): State<Engine>,

@@ -47,6 +47,20 @@ async fn options_fill_the_instructions_and_overrides_persist() {
 }
 
 #[tokio::test]
+async fn options_can_be_changed_with_the_agent_and_sessions_stay_with_their_version() {
+    let app = app().await;
+    let session = app.session().await;
+    let patch = json!({ "options": [{ "type": "text", "name": "mood", "default": "good" }] });
+    let changed = app.server.client.patch(&format!("/v1/agents/{}", app.agent), patch).await.expect(200);
+    assert_eq!(changed["options"][0]["name"], "mood");
+    let options = app.info(&session).await["agent"]["options"].clone();
+    assert_eq!(options.as_object().unwrap().keys().collect::<Vec<_>>(), ["API_KEY", "lang", "tone"]);
+    let twice = json!({ "options": [{ "type": "text", "name": "a" }, { "type": "text", "name": "a" }] });
+    let refused = app.server.client.patch(&format!("/v1/agents/{}", app.agent), twice).await;
+    assert_eq!(refused.expect_error(400, "validation_error")["field"], "options[1].name");
+}
+
+#[tokio::test]
 async fn lists_of_tools_are_replaced_whole() {
     let app = app().await;
     let session = app.session_with_tools(false).await;

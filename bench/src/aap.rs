@@ -1,0 +1,207 @@
+//! The Agent Application Protocol beside the Herm stream: what a streamed turn costs, and how soon its first text is
+//! on its way.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use memchr::memmem;
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+use crate::Bench;
+use crate::api::{Api, message, post};
+use crate::conversation::{Conversation, Ear, Heard};
+use crate::http::Connection;
+use crate::process::Server;
+use crate::report::{Section, Target, milliseconds, percent};
+use crate::samples::Samples;
+use crate::stub;
+use crate::turn::{TOKENS, TURNS};
+
+/// How long the model is silent, so that nothing but its first byte is waited for.
+const SILENCE: Duration = Duration::from_millis(25);
+
+pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
+    let mut section = Section::new("The Agent Application Protocol");
+    section.note(&format!(
+        "A turn of {TOKENS} tokens in the mode `delta` and the same turn over the Herm stream, in batches one after the \
+         other: processor time of the server, medians. Below, the time from the first byte that leaves the model to the \
+         first `text_delta` at the client, with a model that is silent for {} ms before.",
+        SILENCE.as_millis()
+    ));
+    section.header(&["", "Herm", "AAP", "ratio"]);
+    let (herm, aap) = processor_times(bench).await?;
+    let ratio = aap.p50() / herm.p50();
+    section.row([
+        "processor time of a turn".to_owned(),
+        milliseconds(herm.p50()),
+        milliseconds(aap.p50()),
+        percent(ratio),
+    ]);
+    section.target(Target::at_most(
+        "AAP turn beside the Herm stream, processor time",
+        ratio * 100.0,
+        105.0,
+        "%",
+    ));
+    let first = first_texts(bench).await?;
+    let shown = [milliseconds(first.p50()), milliseconds(first.p99())];
+    section.row([
+        "first text after the model's first byte, p50".to_owned(),
+        String::new(),
+        shown[0].clone(),
+        String::new(),
+    ]);
+    section.row([
+        "first text after the model's first byte, p99".to_owned(),
+        String::new(),
+        shown[1].clone(),
+        String::new(),
+    ]);
+    section.target(Target::at_most(
+        "AAP first text after the model's first byte, p50",
+        first.p50(),
+        1.0,
+        "ms",
+    ));
+    Ok(section)
+}
+
+/// Processor time of a turn over either surface.
+async fn processor_times(bench: &Bench) -> Result<(Samples, Samples)> {
+    let directory = bench.directory()?;
+    let server = bench.serve(&directory.path().join("home")).await?;
+    let mut api = server.api().await?;
+    let agent = api.agent(&format!("single-{TOKENS}")).await?;
+    let (batches, sessions) = bench.scale.of((12, 10), (2, 2));
+    let (mut herm, mut aap) = (Samples::default(), Samples::default());
+    for batch in 0..=batches {
+        let used = herm_batch(&server, &mut api, &agent, sessions).await?;
+        let used_by_aap = aap_batch(&server, &mut api, &agent, sessions).await?;
+        // The first batch warms both sides up.
+        if batch > 0 {
+            let turns = (sessions * TURNS) as f64;
+            herm.add(used.as_secs_f64() * 1e3 / turns);
+            aap.add(used_by_aap.as_secs_f64() * 1e3 / turns);
+        }
+    }
+    server.stop().await?;
+    Ok((herm, aap))
+}
+
+async fn herm_batch(server: &Server, api: &mut Api, agent: &str, sessions: usize) -> Result<Duration> {
+    let mut conversations = Vec::with_capacity(sessions);
+    for _ in 0..sessions {
+        conversations.push(Conversation::open(server.address, &api.session(agent).await?, TOKENS).await?);
+    }
+    let before = server.processor_time()?;
+    for conversation in &mut conversations {
+        for _ in 0..TURNS {
+            conversation.turn().await?;
+        }
+    }
+    Ok(server.processor_time()? - before)
+}
+
+async fn aap_batch(server: &Server, api: &mut Api, agent: &str, sessions: usize) -> Result<Duration> {
+    let mut applications = Vec::with_capacity(sessions);
+    for _ in 0..sessions {
+        applications.push(Application::open(server.address, &api.session(agent).await?).await?);
+    }
+    let before = server.processor_time()?;
+    for application in &mut applications {
+        for _ in 0..TURNS {
+            application.turn().await?;
+        }
+    }
+    Ok(server.processor_time()? - before)
+}
+
+/// An application with one session.
+struct Application {
+    connection: Connection,
+    request: Vec<u8>,
+}
+
+impl Application {
+    async fn open(server: SocketAddr, session: &str) -> Result<Self> {
+        let text = message()["content"][0]["text"].clone();
+        let body = json!({ "stream": "delta", "messages": [{ "role": "user", "content": text }] });
+        let request = post(&format!("/aap/sessions/{session}/turns"), &body);
+        Ok(Application { connection: Connection::open(server).await?, request })
+    }
+
+    /// One turn: from the request until the stream ends.
+    async fn turn(&mut self) -> Result<Heard> {
+        let mut ear = Ear::new();
+        self.connection.send(&self.request).await?;
+        self.connection.begin_stream().await?;
+        while let Some(frame) = self.connection.frame().await? {
+            if memmem::find(frame, b"event: text_delta").is_some() {
+                ear.hear(frame, b"\"delta\":\"");
+            }
+        }
+        ear.heard(TOKENS)
+    }
+}
+
+/// Times from the model's first byte to the first text at the client.
+async fn first_texts(bench: &Bench) -> Result<Samples> {
+    let directory = bench.directory()?;
+    let (model, mut first_bytes) = noting_model().await?;
+    let server = Server::start(&bench.binary, &directory.path().join("home"), model).await?;
+    let mut api = server.api().await?;
+    let agent = api.agent(&format!("single-{TOKENS}")).await?;
+    let mut times = Samples::default();
+    for session in 0..bench.scale.of(21, 2) {
+        let mut application = Application::open(server.address, &api.session(&agent).await?).await?;
+        for _ in 0..TURNS {
+            let started = Instant::now();
+            let heard = application.turn().await?;
+            let left = first_bytes.recv().await.context("the model is gone")?;
+            if session > 0 {
+                times.time((started + heard.first).saturating_duration_since(left));
+            }
+        }
+    }
+    server.stop().await?;
+    Ok(times)
+}
+
+/// A model in this process that notes when the first byte of each answer leaves.
+async fn noting_model() -> Result<(SocketAddr, mpsc::UnboundedReceiver<Instant>)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let (notes, noted) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let notes = notes.clone();
+            // A connection that breaks is the other side's affair.
+            tokio::spawn(async move { answer_all(stream, notes).await.ok() });
+        }
+    });
+    Ok((address, noted))
+}
+
+async fn answer_all(mut stream: TcpStream, notes: mpsc::UnboundedSender<Instant>) -> Result<()> {
+    stream.set_nodelay(true)?;
+    let pieces = stub::answer(&format!("single-{TOKENS}"))?.pieces;
+    let mut input = Vec::with_capacity(16 * 1024);
+    loop {
+        let Some(length) = stub::request_length(&input)? else {
+            if stream.read_buf(&mut input).await? == 0 {
+                return Ok(());
+            }
+            continue;
+        };
+        input.drain(..length);
+        tokio::time::sleep(SILENCE).await;
+        notes.send(Instant::now())?;
+        for piece in &pieces {
+            stream.write_all(piece).await?;
+        }
+    }
+}
