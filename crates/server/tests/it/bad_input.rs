@@ -130,11 +130,11 @@ async fn bad_sessions_name_the_field() {
     let many: serde_json::Map<String, Value> = (0..65).map(|n| (n.to_string(), json!(n))).collect();
     for (body, field) in [
         (json!([]), "body"),
-        (json!({ "userId": 5 }), "body"),
+        (json!({ "userId": 5 }), "userId"),
         (json!({ "title": "x".repeat(501) }), "title"),
         (json!({ "userId": "" }), "userId"),
         (json!({ "metadata": many }), "metadata"),
-        (json!({ "metadata": "x" }), "body"),
+        (json!({ "metadata": "x" }), "metadata"),
     ] {
         let problem = server.client.post(&path, body).await.expect_error(400, "validation_error");
         assert_eq!(problem["field"], field, "{problem}");
