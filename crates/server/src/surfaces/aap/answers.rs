@@ -20,7 +20,7 @@ use crate::problem::Problem;
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) events: Vec<UserEvent>,
-    /// Secrets that a tool asked for, by variable.
+    /// Secrets that were asked for, by request.
     pub(super) secrets: BTreeMap<String, SecretString>,
     /// Calls whose results the application sent itself, and need not be told.
     pub(super) told: BTreeSet<String>,
@@ -176,8 +176,7 @@ impl Sent {
         match kind {
             CallKind::Clarify => self.clarified(call, joined_text(&content)),
             CallKind::Secret => {
-                let name = call.input.get("name").and_then(|name| name.as_str()).unwrap_or_default();
-                self.secrets.insert(name.to_owned(), SecretString::from(joined_text(&content)));
+                self.secrets.insert(call.id.clone(), SecretString::from(joined_text(&content)));
                 let request_id = call.id.parse().ok();
                 let answered = request_id.map(|request_id| RequestAnswered { request_id });
                 self.events.extend(answered.map(UserEvent::SecretResult));

@@ -2,6 +2,8 @@
 //!
 //! The turn belongs to the session and not to the connection: who goes away finds it in the history.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -79,7 +81,7 @@ async fn begin(
 
 struct Planned {
     submission: Submission,
-    told: std::collections::BTreeSet<String>,
+    told: BTreeSet<String>,
 }
 
 /// What a turn sends to a session that stands like this.
@@ -92,7 +94,8 @@ fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Planned, P
     }
     let mut submission = Submission {
         events: sent.events,
-        secrets: sent.secrets,
+        secrets: BTreeMap::new(),
+        answers: sent.secrets,
         expected_sequence: Some(detail.state.view.last_sequence),
     };
     if let Some(wishes) = wishes(detail, turn)? {
@@ -102,7 +105,7 @@ fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Planned, P
         if detail.state.settings.as_ref() != Some(&chosen.settings) {
             submission.events.insert(0, UserEvent::Settings(chosen.settings));
         }
-        submission.secrets.extend(chosen.secrets);
+        submission.secrets = chosen.secrets;
     }
     Ok(Planned { submission, told: sent.told })
 }

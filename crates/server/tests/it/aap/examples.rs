@@ -179,7 +179,6 @@ async fn every_stop_reason() {
         (Reply::text("And so o").stop(Stop::MaxTokens), "max_tokens"),
         (Reply::text("No.").stop(Stop::Refusal), "refusal"),
         (Reply::status(401), "error"),
-        (Reply::status(400).message("prompt is too long: context length exceeded"), "max_tokens"),
     ] {
         for mode in ["none", "message", "delta"] {
             let session = app.session().await;
@@ -198,4 +197,14 @@ async fn every_stop_reason() {
             assert_eq!(app.turn(&session, says("and now?")).await["stopReason"], "end_turn");
         }
     }
+}
+
+#[tokio::test]
+async fn a_conversation_that_never_fits_stops_with_max_tokens() {
+    let app = App::start().await;
+    let session = app.session().await;
+    // Whatever is done about it, it stays too long.
+    let too_long = Reply::status(400).message("prompt is too long: context length exceeded");
+    app.server.model.script(std::iter::repeat_n(too_long, 20));
+    assert_eq!(app.turn(&session, says("go")).await["stopReason"], "max_tokens");
 }
