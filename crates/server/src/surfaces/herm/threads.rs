@@ -9,9 +9,10 @@ use petasos_engine::{Engine, ThreadRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{id, milliseconds};
+use super::milliseconds;
 use crate::auth::ReadsSessions;
 use crate::openapi::{Api, Operation};
+use crate::path::id;
 use crate::problem::Problem;
 
 /// All subagents of a session, oldest first.

@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::id;
 use crate::auth::ReadsAgents;
 use crate::openapi::{Api, Operation};
+use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 
