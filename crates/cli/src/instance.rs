@@ -122,7 +122,9 @@ async fn bind(
         config.guard.clone(),
         supervisor(),
     )?;
-    let tools = tools(config.sandbox, config.approvals, home).with_mcp(mcp);
+    let pages = petasos_net::Client::guarded(&config.net, config.guard.clone())?;
+    let tools =
+        tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
     let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),

@@ -9,6 +9,7 @@ pub mod clarify;
 mod coerce;
 mod commands;
 pub mod delegate_task;
+mod markdown;
 pub mod mcp;
 mod output;
 mod plain_text;
@@ -22,6 +23,8 @@ mod terminal;
 mod todo;
 mod tool;
 mod toolbox;
+mod web_extract;
+pub mod web_search;
 mod workspace;
 mod write_file;
 

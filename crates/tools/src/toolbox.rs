@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use petasos_net::Client;
 use petasos_sandbox::Sandbox;
 
 use crate::commands::Approvals;
@@ -13,6 +14,8 @@ use crate::read_file::ReadFile;
 use crate::terminal::Terminal;
 use crate::todo::Todo;
 use crate::tool::Tool;
+use crate::web_extract::WebExtract;
+use crate::web_search::{SearchEngine, WebSearch};
 use crate::workspace::Workspaces;
 use crate::write_file::WriteFile;
 
@@ -57,6 +60,14 @@ impl Toolbox {
     #[must_use]
     pub fn with_mcp(mut self, mcp: McpServers) -> Self {
         self.mcp = mcp;
+        self
+    }
+
+    /// The same with the tools that look into the web: pages through this guarded client, and this search engine.
+    #[must_use]
+    pub fn with_web(mut self, client: Client, engine: Option<Arc<dyn SearchEngine>>) -> Self {
+        self.add(WebSearch { engine });
+        self.add(WebExtract { client });
         self
     }
 

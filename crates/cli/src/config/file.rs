@@ -39,6 +39,8 @@ pub(crate) struct File {
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
     /// How MCP servers are used.
     pub(crate) mcp: Mcp,
+    /// The tools that look into the web.
+    pub(crate) web: Web,
     /// How many requests each key may make.
     pub(crate) rate_limit: Option<Rate>,
     /// How commands of agents are run.
@@ -304,6 +306,43 @@ pub(crate) struct Skills {
     pub(crate) file_bytes: Option<NonZero<usize>>,
     /// Characters of the index of skills in the system prompt.
     pub(crate) index_chars: Option<NonZero<usize>>,
+}
+
+/// The tools that look into the web.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Web {
+    /// The search engine of web_search.
+    pub(crate) search: Option<WebSearch>,
+}
+
+/// A search engine.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WebSearch {
+    /// What it speaks.
+    pub(crate) kind: SearchKind,
+    /// Where it is.
+    pub(crate) url: Option<String>,
+    /// Its key.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub(crate) api_key: Option<SecretString>,
+    /// The environment variable that holds its key.
+    pub(crate) api_key_env: Option<String>,
+}
+
+/// What a search engine speaks.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum SearchKind {
+    /// The JSON of SearXNG.
+    #[default]
+    Searxng,
+    /// The API of Brave.
+    Brave,
 }
 
 /// One MCP server: an address, or a program to start.

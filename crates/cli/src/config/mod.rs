@@ -9,15 +9,18 @@ mod read;
 #[cfg(test)]
 mod reference;
 mod sandbox;
+mod web;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use petasos_models::ProviderConfig;
 use petasos_server::RateLimit;
+use petasos_tools::web_search::SearchEngine;
 
 pub(crate) use self::file::LogFormat;
 use self::file::{File, Price, Seconds};
@@ -52,6 +55,8 @@ pub(crate) struct Config {
     pub(crate) mcp_servers: BTreeMap<String, petasos_tools::mcp::ServerDefinition>,
     /// How they are used.
     pub(crate) mcp: petasos_tools::mcp::Settings,
+    /// The search engine of `web_search`.
+    pub(crate) search_engine: Option<Arc<dyn SearchEngine>>,
     /// Bounds of turns and sessions.
     pub(crate) limits: petasos_core::limits::Limits,
     /// How much agents may note.
@@ -101,6 +106,8 @@ impl Config {
         let listen = environment.text(env::LISTEN)?.or(file.listen);
         let mut net = petasos_net::Options::default();
         set(&mut net.connect_timeout, time(file.models.connect_seconds));
+        let guard = egress::guard(&file.egress)?;
+        let search_engine = web::engine(file.web.search, environment, &net, &guard, &mut warnings)?;
         Ok(Config {
             listen: listen.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
             default_model: file.default_model,
@@ -108,7 +115,8 @@ impl Config {
             models: model_settings(&file.models),
             catalog: catalog::catalog(file.catalog, &file.compaction),
             net,
-            guard: egress::guard(&file.egress)?,
+            search_engine,
+            guard,
             mcp_servers,
             mcp: mcp::settings(&file.mcp),
             limits: turn_limits(&file.limits),

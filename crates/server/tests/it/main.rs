@@ -24,5 +24,6 @@ mod streams;
 mod threads;
 mod transfer;
 mod turns;
+mod web;
 
 petasos_sandbox::supervisor_of_tests!();

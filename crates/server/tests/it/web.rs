@@ -1,0 +1,110 @@
+//! Tools that look into the web.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Query;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::response::Html;
+use axum::routing::get;
+use bytes::Bytes;
+use petasos_net::{Client, Egress, Guard, Options};
+use petasos_testkit::{Reply, Setup, TestServer};
+use petasos_tools::web_search::{SearchEngine, Searxng};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// Some pages and a search engine.
+async fn web() -> String {
+    let search = |Query(query): Query<Value>| async move {
+        assert_eq!(query["format"], "json");
+        let pages =
+            json!([{ "title": format!("About {}", query["q"]), "url": "https://a/", "content": "words" }]);
+        axum::Json(json!({ "results": pages }))
+    };
+    let endless = || async {
+        let chunk = Bytes::from("<p>again</p>".repeat(10_000));
+        let chunks = futures_util::stream::repeat(Ok::<_, std::convert::Infallible>(chunk));
+        ([(CONTENT_TYPE, "text/html")], Body::from_stream(chunks))
+    };
+    let router = Router::new()
+        .route("/page", get(|| async { Html("<h1>Hello</h1><script>no()</script><p>world") }))
+        .route("/endless", get(endless))
+        .route("/picture", get(|| async { ([(CONTENT_TYPE, "image/png")], "\u{0}") }))
+        .route(
+            "/away",
+            get(|| async { (axum::http::StatusCode::FOUND, [(LOCATION, "http://127.0.0.2:1/")]) }),
+        )
+        .route("/search", get(search));
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+fn client(allow: &[&str]) -> Client {
+    let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
+    let guard = Guard::new(Egress { allow, only_hosts: Vec::new() });
+    Client::guarded(&Options::default(), guard).unwrap()
+}
+
+async fn start(allow: &[&str], engine: Option<Arc<dyn SearchEngine>>) -> TestServer {
+    let mut setup = Setup::default();
+    setup.tools = setup.tools.with_web(client(allow), engine);
+    TestServer::start_with(setup).await
+}
+
+/// What a call comes to: its text, and whether it failed.
+async fn call(server: &TestServer, tool: &str, input: Value) -> (String, bool) {
+    let session = server.session().await;
+    server.model.script([Reply::tool_call(tool, input), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+    let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    let blocks = result.data["payload"]["content"].as_array().unwrap().iter();
+    let text = blocks.map(|block| block["text"].as_str().unwrap()).collect();
+    (text, result.data["payload"]["is_error"] == true)
+}
+
+#[tokio::test]
+async fn pages_are_read_as_markdown_and_no_further_than_they_may_be() {
+    let web = web().await;
+    let server = start(&["127.0.0.1"], None).await;
+    let (text, is_error) = call(&server, "web_extract", json!({ "url": format!("{web}/page") })).await;
+    assert!(!is_error && text.contains("# Hello\n\nworld") && !text.contains("no()"), "{text}");
+    let (text, is_error) = call(&server, "web_extract", json!({ "url": format!("{web}/endless") })).await;
+    assert!(!is_error && text.contains("more characters") && text.contains("longer than 2 MB"));
+    assert!(text.chars().count() < 100_000);
+    for (path, words) in [("picture", "image/png"), ("none", "404"), ("away", "127.0.0.2")] {
+        let (text, is_error) = call(&server, "web_extract", json!({ "url": format!("{web}/{path}") })).await;
+        assert!(is_error && text.contains(words), "{path}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn private_addresses_are_refused() {
+    let web = web().await;
+    let server = start(&[], None).await;
+    for url in [format!("{web}/page"), "http://169.254.169.254/latest/meta-data/".to_owned()] {
+        let (text, is_error) = call(&server, "web_extract", json!({ "url": url })).await;
+        assert!(is_error && text.contains("egress.allow"), "{text}");
+    }
+    let (text, is_error) = call(&server, "web_extract", json!({ "url": "file:///etc/passwd" })).await;
+    assert!(is_error && text.contains("http or https"), "{text}");
+}
+
+#[tokio::test]
+async fn a_search_engine_is_asked_if_there_is_one() {
+    let web = web().await;
+    let engine = Searxng::new(client(&["127.0.0.1"]), &web).unwrap();
+    let server = start(&[], Some(Arc::new(engine))).await;
+    let (text, is_error) = call(&server, "web_search", json!({ "query": "hats & wings" })).await;
+    assert_eq!((text.as_str(), is_error), ("1. About \"hats & wings\"\n   https://a/\n   words", false));
+
+    let server = start(&[], None).await;
+    let (text, is_error) = call(&server, "web_search", json!({ "query": "hats" })).await;
+    assert!(is_error && text.contains("web.search"), "{text}");
+}
