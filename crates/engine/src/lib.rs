@@ -13,6 +13,7 @@ mod agents;
 mod awake;
 mod compact;
 mod delegate;
+mod dispatch;
 mod effects;
 mod engine;
 mod error;

@@ -125,7 +125,8 @@ impl Planner<'_> {
         for_thread && self.settings.server_tool(name) != Setting::Off
     }
 
-    async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
+    /// Plans one call, the `number`th of its answer.
+    pub(crate) async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
         let is_custom = self.custom_tools().any(|tool| tool.name == name);
         let name = if is_custom { name } else { canonical_name(name) };
         let most = self.shared.limits.step_tool_calls;

@@ -12,7 +12,7 @@ use petasos_core::session::SessionHeader;
 use petasos_core::settings::SessionSettings;
 use petasos_core::state::{Call, CallKind};
 use petasos_core::step::Input;
-use petasos_tools::{Invocation, ToolOutput, delegate_task};
+use petasos_tools::{Dispatcher, Invocation, ToolOutput, delegate_task};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -24,6 +24,7 @@ use crate::mcp::McpTools;
 use crate::{delegate, observers};
 
 /// One tool call.
+#[derive(Clone)]
 pub(crate) struct ToolRun {
     pub(crate) shared: Arc<Shared>,
     pub(crate) header: Arc<SessionHeader>,
@@ -57,7 +58,8 @@ pub(crate) async fn run(job: ToolRun) {
 }
 
 impl ToolRun {
-    async fn execute(&self) -> ToolOutput {
+    /// Runs the tool, with the hooks around it.
+    pub(crate) async fn execute(&self) -> ToolOutput {
         let started = Instant::now();
         let output = self.run_tool().await;
         let observation = Observation::PostToolCall {
@@ -130,6 +132,7 @@ impl ToolRun {
             user_id: self.header.user_id.clone(),
             secrets: self.secrets.clone(),
             sudo_password: self.sudo_password.clone(),
+            dispatcher: Some(Dispatcher::new(self.clone())),
         };
         tool.run(invocation).await
     }

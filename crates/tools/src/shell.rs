@@ -42,7 +42,8 @@ impl<'a> Shell<'a> {
             None => command.to_owned(),
         };
         let shell = if std::path::Path::new("/bin/bash").exists() { "bash" } else { "sh" };
-        let mut process = self.run(vec![shell.to_owned(), "-c".to_owned(), script])?;
+        let streams = if self.pty { Streams::Terminal(TERMINAL) } else { Streams::Merged };
+        let mut process = self.run_with(vec![shell.to_owned(), "-c".to_owned(), script], streams)?;
         if let (Some(password), Some(stdin)) = (self.sudo_password, &mut process.stdin) {
             let lines = format!("{}\n", password.expose_secret()).repeat(sudo_calls(command));
             stdin
@@ -54,8 +55,7 @@ impl<'a> Shell<'a> {
     }
 
     /// Starts a program.
-    pub(crate) fn run(&self, arguments: Vec<String>) -> Result<Process, String> {
-        let streams = if self.pty { Streams::Terminal(TERMINAL) } else { Streams::Merged };
+    pub(crate) fn run_with(&self, arguments: Vec<String>, streams: Streams) -> Result<Process, String> {
         let command = Command {
             arguments,
             env: self.env(),

@@ -1,6 +1,8 @@
 //! What every tool is.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
@@ -91,6 +93,36 @@ pub struct Invocation {
     pub secrets: BTreeMap<String, SecretString>,
     /// The password that the user gave for this call.
     pub sudo_password: Option<SecretString>,
+    /// Through which the tool can call others, if it can.
+    pub dispatcher: Option<Dispatcher>,
+}
+
+/// Lets a tool call others, by the same rules as a model.
+pub trait Dispatch: Send + Sync {
+    /// Carries out a call. One that would have to ask a person fails.
+    fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput>;
+}
+
+/// A shared [`Dispatch`].
+#[derive(Clone)]
+pub struct Dispatcher(Arc<dyn Dispatch>);
+
+impl Dispatcher {
+    /// Calls go to `dispatch`.
+    pub fn new(dispatch: impl Dispatch + 'static) -> Self {
+        Dispatcher(Arc::new(dispatch))
+    }
+
+    /// Carries out a call. One that would have to ask a person fails.
+    pub fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
+        self.0.call(tool, input)
+    }
+}
+
+impl fmt::Debug for Dispatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Dispatcher")
+    }
 }
 
 /// What the model is told about a call.

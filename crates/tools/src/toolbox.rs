@@ -8,9 +8,12 @@ use petasos_sandbox::Sandbox;
 
 use crate::commands::Approvals;
 use crate::mcp::McpServers;
+use crate::execute_code::ExecuteCode;
+use crate::patch::Patch;
 use crate::process::ProcessTool;
 use crate::processes::Processes;
 use crate::read_file::ReadFile;
+use crate::search_files::SearchFiles;
 use crate::terminal::Terminal;
 use crate::todo::Todo;
 use crate::tool::Tool;
@@ -43,7 +46,10 @@ impl Toolbox {
         let Options { workspaces, sandbox, approvals } = options;
         let processes = Processes::default();
         let mut toolbox = Toolbox::default();
+        toolbox.add(ExecuteCode { workspaces: workspaces.clone(), sandbox: sandbox.clone() });
+        toolbox.add(Patch { workspaces: workspaces.clone() });
         toolbox.add(ReadFile { workspaces: workspaces.clone() });
+        toolbox.add(SearchFiles { workspaces: workspaces.clone() });
         toolbox.add(WriteFile { workspaces: workspaces.clone() });
         toolbox.add(ProcessTool { workspaces: workspaces.clone(), processes: processes.clone() });
         toolbox.add(Terminal { workspaces, sandbox, processes, approvals });
@@ -108,15 +114,30 @@ mod tests {
     use super::*;
     use petasos_sandbox::Supervisor;
 
-    #[test]
-    fn every_builtin_has_an_object_schema_and_a_description() {
+    fn builtin() -> Toolbox {
         let sandbox = Sandbox::new(Default::default(), Supervisor::this_program(&[]));
         let workspaces = Workspaces::new("/nowhere".into());
-        let options = Options { workspaces, sandbox, approvals: Approvals::default() };
-        for tool in Toolbox::builtin(options).iter() {
+        Toolbox::builtin(Options { workspaces, sandbox, approvals: Approvals::default() })
+    }
+
+    #[test]
+    fn every_builtin_has_an_object_schema_and_a_description() {
+        for tool in builtin().iter() {
             let spec = tool.spec();
             assert_eq!(spec.input_schema["type"], "object", "{}", spec.name);
             assert!(!spec.description.is_empty(), "{}", spec.name);
         }
+    }
+
+    #[test]
+    fn all_of_them_together_are_small() {
+        let toolbox = builtin();
+        let specs = toolbox.iter().map(|tool| tool.spec()).chain([crate::clarify::spec()]);
+        let sizes = specs.map(|spec| {
+            (spec.name.len() + spec.description.len() + spec.input_schema.to_string().len(), spec.name)
+        });
+        let sizes: Vec<(usize, String)> = sizes.collect();
+        let total: usize = sizes.iter().map(|(size, _)| size).sum();
+        assert!(total < 12_000, "{total} bytes go to the model with every call: {sizes:?}");
     }
 }

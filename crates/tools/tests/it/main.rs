@@ -7,9 +7,12 @@
     reason = "a test that cannot go on fails here"
 )]
 
+mod code;
 mod faults;
 mod files;
+mod patch;
 mod processes;
+mod search;
 mod terminal;
 mod world;
 

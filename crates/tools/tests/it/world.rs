@@ -41,6 +41,7 @@ impl World {
             user_id: Some("ada".to_owned()),
             secrets: Default::default(),
             sudo_password: None,
+            dispatcher: None,
         }
     }
 

@@ -1,0 +1,70 @@
+//! Lets a tool call other tools, by the same rules as a model.
+
+use std::collections::BTreeMap;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use petasos_core::state::{Call, CallKind, Progress};
+use petasos_core::step::{Permission, PlannedCall, ToolKind};
+use petasos_tools::{Dispatch, ToolOutput};
+use serde_json::{Map, Value};
+
+use crate::engine::now;
+use crate::plan::Planner;
+use crate::tool_run::ToolRun;
+
+impl Dispatch for ToolRun {
+    fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
+        let tool = tool.to_owned();
+        async move { self.dispatch(&tool, input).await }.boxed()
+    }
+}
+
+impl ToolRun {
+    /// Carries out a call from within this one. Only what would run without asking does: nobody could answer in the
+    /// middle of a call.
+    async fn dispatch(&self, tool: &str, input: Map<String, Value>) -> ToolOutput {
+        let planner = Planner {
+            shared: &self.shared,
+            header: &self.header,
+            agent: &self.agent,
+            settings: &self.settings,
+            mcp: self.mcp.get(&self.shared.tools, &self.header, &self.agent).await,
+            turn: &self.turn,
+        };
+        let planned = planner.call(tool, &Value::Object(input).to_string(), 1).await;
+        let may_run = |permission: &Permission, tool: &str| match permission {
+            Permission::Run => true,
+            Permission::Ask => self.allowed.contains(tool),
+            Permission::AskAbout(_) | Permission::Refuse(_) => false,
+        };
+        match planned {
+            PlannedCall::Tool { id, kind, tool, input, effect, permission, sudo: None, .. }
+                if may_run(&permission, &tool) =>
+            {
+                let kind = match kind {
+                    ToolKind::Builtin => CallKind::Builtin,
+                    ToolKind::Mcp => CallKind::Mcp,
+                };
+                let call = Call {
+                    id: id.to_string(),
+                    tool,
+                    kind,
+                    input,
+                    effect,
+                    asked: false,
+                    sudo: None,
+                    progress: Progress::Started,
+                    created_at: now(),
+                    danger: None,
+                    threads: BTreeMap::new(),
+                };
+                ToolRun { call, sudo_password: None, ..self.clone() }.execute().await
+            }
+            PlannedCall::Tool { permission: Permission::Refuse(why), .. } => ToolOutput::error(why),
+            _ => ToolOutput::error(format!(
+                "{tool} would have to ask the user here, which only a call of your own can do."
+            )),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `execute_code`: a Python script that can call other tools.
+//!
+//! Its calls come on the script's standard error and are answered on its standard input, so that the sandbox needs no
+//! hole for them. They go through the same rules as calls of the model, and what would have to ask does not run.
+
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use petasos_core::event::ToolEffect;
+use petasos_core::model::ToolSpec;
+use petasos_sandbox::{Ended, Process, Sandbox, Streams};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+
+use crate::arguments::parse;
+use crate::output::Collector;
+use crate::shell::Shell;
+use crate::terminal::{exit_code, problem};
+use crate::tool::{Dispatcher, Invocation, Tool, ToolOutput};
+use crate::workspace::{OURS, Workspace, Workspaces};
+
+pub(crate) const NAME: &str = "execute_code";
+
+const BOOTSTRAP: &str = include_str!("bootstrap.py");
+const MAX_TIME: Duration = Duration::from_secs(300);
+const MAX_CALLS: usize = 50;
+/// The longest call.
+const MAX_CALL_BYTES: u64 = 2 * 1024 * 1024;
+
+/// The tools that a script can call, with their arguments in order.
+const CALLABLE: &[(&str, &[&str])] = &[
+    ("terminal", &["command", "timeout", "workdir"]),
+    ("read_file", &["path", "offset", "limit"]),
+    ("write_file", &["path", "content"]),
+    ("patch", &["mode", "path", "old_string", "new_string", "replace_all", "patch"]),
+    ("search_files", &["pattern", "target", "path", "file_glob", "limit"]),
+    ("web_search", &["query", "limit"]),
+    ("web_extract", &["urls"]),
+];
+
+/// Runs scripts.
+#[derive(Clone)]
+pub(crate) struct ExecuteCode {
+    pub(crate) workspaces: Workspaces,
+    pub(crate) sandbox: Sandbox,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    code: String,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    tool: String,
+    input: Map<String, Value>,
+}
+
+impl Tool for ExecuteCode {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: NAME.to_owned(),
+            description: "Run a Python script in the workspace that can call tools, for work of many steps whose \
+                          results you need not see: from petasos_tools import terminal, read_file, write_file, patch, \
+                          search_files, web_search, web_extract. They take the tools' arguments and return their \
+                          results. You get what the script prints."
+                .to_owned(),
+            input_schema: json!({
+                "type": "object",
+                "properties": { "code": { "type": "string" } },
+                "required": ["code"],
+            }),
+        }
+    }
+
+    fn effect(&self) -> ToolEffect {
+        ToolEffect::SideEffect
+    }
+
+    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        input.get("code")?.as_str().map(str::to_owned)
+    }
+
+    fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
+        let tool = self.clone();
+        async move { tool.execute(invocation).await.unwrap_or_else(ToolOutput::error) }.boxed()
+    }
+}
+
+impl ExecuteCode {
+    async fn execute(&self, invocation: Invocation) -> Result<ToolOutput, String> {
+        let input: Input = parse(&invocation.input)?;
+        let workspace = self.workspaces.open(&invocation)?;
+        let script = format!("{OURS}/code/{}.py", invocation.tool_use_id);
+        workspace.write_file(script.as_ref(), input.code.as_bytes())?;
+        let names: Map<String, Value> =
+            CALLABLE.iter().map(|(name, arguments)| ((*name).to_owned(), json!(arguments))).collect();
+        let names = Value::Object(names).to_string();
+        let arguments = ["python3", "-u", "-c", BOOTSTRAP, &script, &names];
+        let shell = Shell::new(&self.sandbox, &workspace, &invocation);
+        let process = shell.run_with(arguments.map(str::to_owned).into(), Streams::Separate)?;
+        let mut collector = Collector::new(&invocation.tool_use_id);
+        let started = Instant::now();
+        let (ended, calls) = {
+            let mut run = Run { shell: &shell, workspace: &workspace, collector: &mut collector, calls: 0 };
+            let ended =
+                tokio::time::timeout(MAX_TIME, run.attend(process, invocation.dispatcher.as_ref())).await;
+            (ended, run.calls)
+        };
+        let mut text = json!({
+            "output": collector.finish(&workspace),
+            "exit_code": ended.as_ref().map_or(124, exit_code),
+            "tool_calls_made": calls,
+            "duration_seconds": started.elapsed().as_secs_f32(),
+        });
+        let problem = match &ended {
+            Ok(ended) => problem(ended),
+            Err(_) => Some(format!("It ran for {} s, the time it had, and was ended.", MAX_TIME.as_secs())),
+        };
+        match problem {
+            Some(problem) => {
+                text["error"] = problem.into();
+                Ok(ToolOutput::error(text.to_string()))
+            }
+            None => Ok(ToolOutput::ok(text.to_string())),
+        }
+    }
+}
+
+/// One script that runs.
+struct Run<'a> {
+    shell: &'a Shell<'a>,
+    workspace: &'a Workspace,
+    collector: &'a mut Collector,
+    calls: usize,
+}
+
+impl Run<'_> {
+    /// Gathers what the script prints and answers its calls until it ends.
+    async fn attend(&mut self, process: Process, dispatcher: Option<&Dispatcher>) -> Ended {
+        let mut redactor = self.shell.redactor();
+        let (stdin, mut stdout, stderr, mut handle) = process.into_parts();
+        let (Some(mut stdin), Some(stderr)) = (stdin, stderr) else { return Ended::default() };
+        let mut calls = BufReader::new(stderr);
+        let (mut buffer, mut line) = (vec![0; 64 * 1024], Vec::new());
+        let mut listening = true;
+        loop {
+            tokio::select! {
+                read = stdout.read(&mut buffer) => match read {
+                    Ok(0) | Err(_) => break,
+                    Ok(count) => {
+                        let piece = redactor.push(buffer.get(..count).unwrap_or_default());
+                        self.collector.push(self.workspace, &piece);
+                    }
+                },
+                read = read_line(&mut calls, &mut line), if listening => match read {
+                    Ok(0) | Err(_) => listening = false,
+                    Ok(_) => {
+                        let text = std::mem::take(&mut line);
+                        match serde_json::from_slice::<Call>(&text) {
+                            Ok(call) => {
+                                let output = self.call(call, dispatcher).await;
+                                let mut answer = json!({ "text": output.text, "is_error": output.is_error }).to_string();
+                                answer.push('\n');
+                                // A script that is gone has no use for it.
+                                listening = stdin.write_all(answer.as_bytes()).await.is_ok();
+                            }
+                            // What Python says before our code runs.
+                            Err(_) => self.collector.push(self.workspace, &redactor.push(&text)),
+                        }
+                    }
+                },
+            }
+        }
+        self.collector.push(self.workspace, &redactor.finish());
+        handle.wait().await
+    }
+
+    async fn call(&mut self, call: Call, dispatcher: Option<&Dispatcher>) -> ToolOutput {
+        self.calls += 1;
+        if self.calls > MAX_CALLS {
+            return ToolOutput::error(format!(
+                "A script may call tools {MAX_CALLS} times, and this was one more."
+            ));
+        }
+        let callable = CALLABLE.iter().any(|(name, _)| *name == call.tool);
+        let asks_for_too_much = call.input.contains_key("background");
+        match dispatcher {
+            Some(dispatcher) if callable && !asks_for_too_much => {
+                dispatcher.call(&call.tool, call.input).await
+            }
+            Some(_) if callable => ToolOutput::error("A script cannot start commands in the background."),
+            _ => ToolOutput::error(format!("A script cannot call {}.", call.tool)),
+        }
+    }
+}
+
+/// Reads one line. It can be dropped and called again without losing anything: what was read stays in `line`.
+async fn read_line(
+    calls: &mut BufReader<Box<dyn tokio::io::AsyncRead + Send + Unpin>>,
+    line: &mut Vec<u8>,
+) -> std::io::Result<usize> {
+    let room = MAX_CALL_BYTES.saturating_sub(u64::try_from(line.len()).unwrap_or(MAX_CALL_BYTES));
+    calls.take(room).read_until(b'\n', line).await
+}

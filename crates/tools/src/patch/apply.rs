@@ -1,0 +1,201 @@
+//! Makes changes in memory, and writes all of them or none.
+
+use std::io::Read;
+
+use super::locate::{find_lines, places, reindented};
+use super::parse::{Change, Hunk, parse};
+use crate::workspace::Workspace;
+
+/// The largest file that is changed.
+const MAX_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Changes that are not written yet.
+pub(super) struct Changes<'a> {
+    workspace: &'a Workspace,
+    files: Vec<Changed>,
+}
+
+/// One file before and after. What is not there has no content.
+pub(super) struct Changed {
+    pub(super) path: String,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+}
+
+impl<'a> Changes<'a> {
+    pub(super) fn new(workspace: &'a Workspace) -> Self {
+        Changes { workspace, files: Vec::new() }
+    }
+
+    /// Puts one text in place of another.
+    pub(super) fn replace(&mut self, path: &str, old: &str, new: &str, all: bool) -> Result<(), String> {
+        let text = self.read(path)?;
+        if old.is_empty() {
+            return Err("old_string is empty; use write_file for a new file.".to_owned());
+        }
+        if old == new {
+            return Err("old_string and new_string are the same.".to_owned());
+        }
+        let found = places(&text, old);
+        match found.len() {
+            0 => return Err(not_found(path, &text, old)),
+            1 => {}
+            count if !all => {
+                return Err(format!(
+                    "old_string is in {path} {count} times; add lines around it, or set replace_all."
+                ));
+            }
+            _ => {}
+        }
+        let mut after = text.clone();
+        for place in found.iter().rev() {
+            let there = text.get(place.range.clone()).unwrap_or_default();
+            let new =
+                if place.exact { new.to_owned() } else { reindented(there, old, new.trim_matches('\n')) };
+            after.replace_range(place.range.clone(), &new);
+        }
+        self.put(path, Some(after));
+        Ok(())
+    }
+
+    /// Makes the changes of a patch.
+    pub(super) fn patch(&mut self, text: &str) -> Result<(), String> {
+        parse(text)?.into_iter().try_for_each(|change| self.change(change))
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), String> {
+        match change {
+            Change::Add { path, content } => {
+                if self.read(&path).is_ok() {
+                    return Err(format!("{path} is there already; use '*** Update File: {path}'."));
+                }
+                self.put(&path, Some(content));
+            }
+            Change::Delete { path } => {
+                self.read(&path)?;
+                self.put(&path, None);
+            }
+            Change::Update { path, move_to, hunks } => {
+                let after = updated(&path, &self.read(&path)?, &hunks)?;
+                match move_to {
+                    Some(to) if to != path => {
+                        if self.read(&to).is_ok() {
+                            return Err(format!("{to} is there already, so {path} cannot be moved there."));
+                        }
+                        self.put(&path, None);
+                        self.put(&to, Some(after));
+                    }
+                    _ => self.put(&path, Some(after)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The content of a file, as the changes so far have it.
+    fn read(&self, path: &str) -> Result<String, String> {
+        match self.files.iter().rev().find(|file| file.path == path) {
+            Some(file) => file.after.clone().ok_or_else(|| format!("{path} is not there any more.")),
+            None => self.read_stored(path),
+        }
+    }
+
+    fn read_stored(&self, path: &str) -> Result<String, String> {
+        let relative = self.workspace.relative(path)?;
+        let file = self.workspace.open_file(&relative)?;
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        let count = read.map_err(|error| self.workspace.explain(&relative, &error))?;
+        if u64::try_from(count).is_ok_and(|count| count > MAX_BYTES) {
+            return Err(format!("{path} is too large to be patched (more than {MAX_BYTES} bytes)."));
+        }
+        String::from_utf8(bytes).map_err(|_| format!("{path} is not a text in UTF-8."))
+    }
+
+    fn put(&mut self, path: &str, after: Option<String>) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            file.after = after;
+        } else {
+            let before = self.read_stored(path).ok();
+            self.files.push(Changed { path: path.to_owned(), before, after });
+        }
+    }
+
+    /// Writes everything. What fails on the way is put back.
+    pub(super) fn write(self) -> Result<Vec<Changed>, String> {
+        for (index, file) in self.files.iter().enumerate() {
+            if let Err(problem) = self.store(&file.path, file.after.as_deref()) {
+                let done = self.files.iter().take(index);
+                let back =
+                    done.filter_map(|file| self.store(&file.path, file.before.as_deref()).err()).count();
+                let state =
+                    if back == 0 { "Nothing was changed." } else { "Some files are changed already." };
+                return Err(format!("{problem} {state}"));
+            }
+        }
+        Ok(self.files)
+    }
+
+    fn store(&self, path: &str, content: Option<&str>) -> Result<(), String> {
+        let relative = self.workspace.relative(path)?;
+        match content {
+            Some(content) => self.workspace.write_file(&relative, content.as_bytes()),
+            None => {
+                let removed = self.workspace.directory().remove_file(&relative);
+                removed.map_err(|error| self.workspace.explain(&relative, &error))
+            }
+        }
+    }
+}
+
+/// A file with all hunks applied, from top to bottom.
+fn updated(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, String> {
+    let ends_with_newline = text.is_empty() || text.ends_with('\n');
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut from = 0;
+    for hunk in hunks {
+        let borrowed: Vec<&str> = lines.iter().map(String::as_str).collect();
+        for anchor in &hunk.anchors {
+            let found =
+                find_lines(&borrowed, &[anchor], from).or_else(|| find_lines(&borrowed, &[anchor], 0));
+            from = found.ok_or_else(|| format!("{path} has no line '{anchor}'."))?.end;
+        }
+        let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
+        let range = if old.is_empty() {
+            // Only new lines: after the anchor, or at the end.
+            let at = if hunk.anchors.is_empty() || hunk.at_end { lines.len() } else { from };
+            at..at
+        } else {
+            let start = if hunk.at_end { borrowed.len().saturating_sub(old.len()) } else { from };
+            let found = find_lines(&borrowed, &old, start).or_else(|| find_lines(&borrowed, &old, 0));
+            found.ok_or_else(|| not_found(path, text, &hunk.old.join("\n")))?
+        };
+        from = range.start + hunk.new.len();
+        lines.splice(range, hunk.new.iter().cloned());
+    }
+    let mut after = lines.join("\n");
+    if ends_with_newline && !after.is_empty() {
+        after.push('\n');
+    }
+    Ok(after)
+}
+
+/// Says what was looked for and, if anything is like it, where.
+fn not_found(path: &str, text: &str, wanted: &str) -> String {
+    let first = wanted.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+    let like = text.lines().position(|line| !first.is_empty() && line.trim() == first);
+    match like {
+        Some(index) => format!(
+            "{path} does not have this text. Its first line is at line {}, but what follows differs; read the file there.",
+            index + 1
+        ),
+        None => format!(
+            "{path} does not have this text; read the file first. It begins with: {}",
+            shortened(first)
+        ),
+    }
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(80).collect()
+}

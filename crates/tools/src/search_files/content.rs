@@ -1,0 +1,111 @@
+//! Finds text in files.
+
+use std::path::Path;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use serde_json::{Value, json};
+
+use super::walk::Files;
+use super::{Input, OutputMode, Page};
+use crate::workspace::Workspace;
+
+/// The most characters of a line that are shown.
+const MAX_LINE_CHARS: usize = 500;
+/// How much memory a pattern may take.
+const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
+
+/// Looks for the pattern in each file.
+pub(super) fn search(
+    workspace: &Workspace,
+    files: Files,
+    input: &Input,
+    page: &mut Page,
+) -> Result<(), String> {
+    let matcher = matcher(&input.pattern)?;
+    let context = if input.output_mode == OutputMode::Content { input.context } else { 0 };
+    let mut searcher = SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .build();
+    for path in files {
+        // Opened beneath the workspace: what was a file may be a link by now.
+        let Ok(file) = workspace.open_file(&path) else { continue };
+        let mut found = Found { path: &path, mode: input.output_mode, count: 0, context: Vec::new(), page };
+        // A file that cannot be read to its end is no reason not to look at the others.
+        let _ = searcher.search_reader(&matcher, file.into_std(), &mut found);
+        let count = found.count;
+        if count > 0 {
+            let shown = path.display().to_string();
+            match input.output_mode {
+                OutputMode::Content => {}
+                OutputMode::FilesOnly => page.add(|| Value::String(shown)),
+                OutputMode::Count => page.add(|| json!({ "path": shown, "count": count })),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+    let built =
+        RegexMatcherBuilder::new().size_limit(MAX_PATTERN_BYTES).line_terminator(Some(b'\n')).build(pattern);
+    built.map_err(|error| format!("The pattern is no regular expression: {error}."))
+}
+
+/// What is found in one file.
+struct Found<'a> {
+    path: &'a Path,
+    mode: OutputMode,
+    count: usize,
+    /// Lines before the next match.
+    context: Vec<String>,
+    page: &'a mut Page,
+}
+
+impl Found<'_> {
+    fn line(number: Option<u64>, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        let text: String = text.trim_end().chars().take(MAX_LINE_CHARS).collect();
+        format!("{}|{text}", number.unwrap_or_default())
+    }
+}
+
+impl Sink for Found<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        self.count += 1;
+        if self.mode == OutputMode::Content {
+            let (path, number) = (self.path.display().to_string(), found.line_number());
+            let text: String =
+                String::from_utf8_lossy(found.bytes()).trim_end().chars().take(MAX_LINE_CHARS).collect();
+            let before = std::mem::take(&mut self.context);
+            self.page.add(|| {
+                let mut row = json!({ "path": path, "line": number, "content": text });
+                if !before.is_empty() {
+                    row["before"] = before.into();
+                }
+                row
+            });
+        }
+        // Which file has it is known after the first.
+        Ok(self.mode != OutputMode::FilesOnly)
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, Self::Error> {
+        let line = Self::line(context.line_number(), context.bytes());
+        match context.kind() {
+            grep_searcher::SinkContextKind::After => {
+                if let Some(Value::Object(row)) = self.page.rows.last_mut() {
+                    let after = row.entry("after").or_insert_with(|| json!([]));
+                    after.as_array_mut().map(|after| after.push(line.into())).unwrap_or_default();
+                }
+            }
+            _ => self.context.push(line),
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,109 @@
+//! `execute_code`.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use petasos_tools::{Dispatch, Dispatcher, Invocation, ToolOutput};
+use serde_json::{Map, Value, json};
+
+use crate::world::World;
+
+/// Answers calls with what it was asked, and writes them down.
+#[derive(Clone, Default)]
+struct Echo {
+    calls: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Dispatch for Echo {
+    fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
+        self.calls.lock().unwrap().push(json!([tool, input]));
+        let output = match tool {
+            "write_file" => ToolOutput::error("write_file would have to ask"),
+            "web_search" => ToolOutput::ok("plain text"),
+            _ => ToolOutput::ok(json!({ "heard": input }).to_string()),
+        };
+        std::future::ready(output).boxed()
+    }
+}
+
+async fn run(world: &World, code: &str) -> (Value, Vec<Value>) {
+    let echo = Echo::default();
+    let mut call: Invocation = world.invocation(json!({ "code": code }));
+    call.dispatcher = Some(Dispatcher::new(echo.clone()));
+    let output = world.call("execute_code", call).await;
+    let calls = echo.calls.lock().unwrap().clone();
+    (serde_json::from_str(&output.text).expect(&output.text), calls)
+}
+
+#[tokio::test]
+async fn a_script_calls_tools_and_prints() {
+    let world = World::new();
+    let code = "
+from petasos_tools import read_file, terminal, web_search, write_file, ToolError
+print(read_file('notes.txt', limit=5)['heard'])
+print(terminal(command='ls')['heard']['command'])
+print(web_search('x'))
+try:
+    write_file('a', 'b')
+except ToolError as error:
+    print('refused:', error)
+open('made.txt', 'w').write('x')
+";
+    let (result, calls) = run(&world, code).await;
+    let printed =
+        "{'path': 'notes.txt', 'limit': 5}\nls\nplain text\nrefused: write_file would have to ask\n";
+    assert_eq!(
+        (result["output"].as_str(), result["exit_code"].as_i64()),
+        (Some(printed), Some(0)),
+        "{result}"
+    );
+    assert_eq!(result["tool_calls_made"], 4);
+    assert_eq!(calls[0], json!(["read_file", { "path": "notes.txt", "limit": 5 }]));
+    assert!(world.workspace().join("made.txt").exists());
+}
+
+#[tokio::test]
+async fn a_script_that_fails_shows_its_trace() {
+    let (result, _) =
+        run(&World::new(), "import sys\nprint('before')\nprint('oops', file=sys.stderr)\n1/0").await;
+    let output = result["output"].as_str().unwrap();
+    assert!(output.starts_with("before\noops\n") && output.contains("ZeroDivisionError"), "{output}");
+    assert_eq!(result["exit_code"], 1);
+    let (result, _) = run(&World::new(), "this is no Python").await;
+    assert!(result["output"].as_str().unwrap().contains("SyntaxError"), "{result}");
+}
+
+#[tokio::test]
+async fn a_script_has_bounds() {
+    let world = World::new();
+    let code = "
+from petasos_tools import terminal
+import petasos_tools
+for number in range(60):
+    try:
+        terminal('x')
+    except petasos_tools.ToolError as error:
+        print(error)
+        break
+";
+    let (result, calls) = run(&world, code).await;
+    assert!(result["output"].as_str().unwrap().contains("50 times"), "{result}");
+    assert_eq!(calls.len(), 50);
+    let code = "
+import petasos_tools
+for attempt in [lambda: petasos_tools.call('execute_code', {}), lambda: petasos_tools.terminal('x', background=True)]:
+    try:
+        print(attempt())
+    except Exception as error:
+        print(type(error).__name__)
+import socket
+try:
+    socket.socket()
+except PermissionError:
+    print('no network')
+";
+    let (result, calls) = run(&world, code).await;
+    assert_eq!(result["output"], "AttributeError\nToolError\nno network\n", "{result}");
+    assert!(calls.is_empty());
+}
