@@ -47,6 +47,15 @@ impl Api {
         self.create("/v1/agents", &body).await
     }
 
+    /// Creates an agent on a model of the stub, whose tools never ask.
+    pub(crate) async fn trusted_agent(&mut self, model: &str) -> Result<String> {
+        let policy = json!({ "permissionPolicy": { "type": "always_allow" } });
+        let tools = json!([{ "type": "agent_toolset", "defaultConfig": policy }]);
+        let model = format!("openai/{model}");
+        let body = json!({ "name": "Bench", "model": model, "instructions": "Be brief.", "tools": tools });
+        self.create("/v1/agents", &body).await
+    }
+
     pub(crate) async fn session(&mut self, agent: &str) -> Result<String> {
         self.create(&format!("/v1/agents/{agent}/sessions"), &json!({})).await
     }

@@ -11,6 +11,7 @@
 
 mod aap;
 mod api;
+mod commands;
 mod commits;
 mod conversation;
 mod fill;
@@ -46,7 +47,7 @@ struct Options {
     /// Few repetitions and small stores: shows that everything runs, not how fast it is.
     #[arg(long)]
     quick: bool,
-    /// Runs only these parts: turn, relay, aap, memory, search, startup, growth.
+    /// Runs only these parts: turn, commands, relay, aap, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
@@ -105,6 +106,9 @@ async fn main() -> Result<()> {
     report.head(&bench)?;
     if wanted("turn") {
         report.show(turn::measure(&bench).await?);
+    }
+    if wanted("commands") {
+        report.show(commands::measure(&bench).await?);
     }
     if wanted("relay") {
         report.show(relay::measure(&bench).await?);

@@ -1,7 +1,8 @@
 //! The stub model: an OpenAI-compatible server that answers every request with the same text, as fast as it can.
 //!
 //! A model's name says how it answers: `<style>-<tokens>`. The style `single` sends each token on its own, as model
-//! servers do; `burst` sends the whole answer at once, which no model does, and which is the hardest to keep up with.
+//! servers do; `burst` sends the whole answer at once, which no model does, and which is the hardest to keep up with;
+//! `command` calls the tool `terminal` with the command `true` first, and then answers as `burst` does.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -50,7 +51,10 @@ async fn serve(mut stream: TcpStream) -> Result<()> {
             }
             continue;
         };
-        let model = model(&input[..length])?;
+        let mut model = model(&input[..length])?;
+        if model.starts_with("command-") && !ends_with_result(&input[..length]) {
+            model = CALL.to_owned();
+        }
         let answer = match answers.get(&model) {
             Some(answer) => Arc::clone(answer),
             None => {
@@ -82,24 +86,40 @@ fn model(request: &[u8]) -> Result<String> {
     Ok(std::str::from_utf8(&request[start..start + length])?.to_owned())
 }
 
+/// What stands for the model's name when it calls the tool.
+const CALL: &str = "call-0";
+
+/// Whether the last message is the result of a tool.
+fn ends_with_result(request: &[u8]) -> bool {
+    memmem::rfind(request, b"\"role\":\"tool\"") > memmem::rfind(request, b"\"role\":\"user\"")
+}
+
 /// The answer of a model of this name.
 pub(crate) fn answer(model: &str) -> Result<Answer> {
     let (style, tokens) = model.split_once('-').context("the model is not <style>-<tokens>")?;
     let tokens: usize = tokens.parse()?;
-    ensure!(matches!(style, "single" | "burst"), "the style is single or burst");
+    ensure!(
+        matches!(style, "single" | "burst" | "command" | "call"),
+        "the style is single, burst or command"
+    );
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let mut pieces = vec![head.as_bytes().to_vec()];
     for _ in 0..tokens {
         pieces.push(chunk(r#"{"content":"lore"}"#, "null"));
     }
-    let mut end = chunk("{}", "\"stop\"");
+    if style == "call" {
+        let call = r#"{"index":0,"id":"call_1","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"true\"}"}}"#;
+        pieces.push(chunk(&format!(r#"{{"tool_calls":[{call}]}}"#), "null"));
+    }
+    let reason = if style == "call" { "\"tool_calls\"" } else { "\"stop\"" };
+    let mut end = chunk("{}", reason);
     let usage =
         format!(r#"{{"prompt_tokens":20,"completion_tokens":{tokens},"total_tokens":{}}}"#, tokens + 20);
     end.extend(http_chunk(&format!("data: {{\"choices\":[],\"usage\":{usage}}}\n\n")));
     end.extend(http_chunk("data: [DONE]\n\n"));
     end.extend(b"0\r\n\r\n");
     pieces.push(end);
-    if style == "burst" {
+    if style != "single" {
         pieces = vec![pieces.concat()];
     }
     Ok(Answer { pieces })

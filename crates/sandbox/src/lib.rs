@@ -21,7 +21,7 @@ pub mod supervisor;
 pub use error::{Error, Result};
 pub use job::{Ended, Limit};
 pub use process::{Handle, Process};
-pub use report::Report;
+pub use report::{Report, find};
 pub use sandbox::{Command, Confine, Sandbox, Supervisor};
 pub use settings::{Backend, Fallback, Limits, Network, Settings};
 pub use streams::{Streams, TerminalSize};

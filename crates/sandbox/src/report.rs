@@ -59,8 +59,8 @@ fn name(backend: &Backend) -> &'static str {
     }
 }
 
-/// Finds one of the system's programs.
-pub(crate) fn find(program: &str) -> Option<PathBuf> {
+/// Finds a program where commands find theirs.
+pub fn find(program: &str) -> Option<PathBuf> {
     crate::backend::PATH
         .split(':')
         .map(|directory| Path::new(directory).join(program))

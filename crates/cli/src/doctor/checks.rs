@@ -237,6 +237,14 @@ pub(super) async fn named_server(environment: &Environment) -> Option<Check> {
     })
 }
 
+/// Python, which runs the scripts of agents.
+pub(super) fn python() -> Check {
+    match petasos_sandbox::find("python3") {
+        Some(path) => Check::ok("python3", format!("{} runs scripts of execute_code", path.display())),
+        None => Check::warn("python3", "is not installed; execute_code does not work", "install Python 3"),
+    }
+}
+
 /// What confines the commands of agents, found out by doing it.
 pub(super) fn sandbox(config: Config) -> Vec<Check> {
     let what = "sandbox";

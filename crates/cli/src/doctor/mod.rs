@@ -80,7 +80,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
         checks.extend(mcp::check(&config).await);
         checks.extend(checks::sandbox(config));
     }
-    checks.push(Check::ok("python3", "not used in this release"));
+    checks.push(checks::python());
     let failed = checks.iter().any(|check| check.status == Status::Fail);
     if args.format.json {
         output::json(&json!({ "ok": !failed, "checks": checks }))?;

@@ -12,6 +12,7 @@ mod agents;
 mod backup;
 mod chat;
 mod chat_lives_on;
+mod commands;
 mod completions;
 mod doctor;
 mod installation;

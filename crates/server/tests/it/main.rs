@@ -22,6 +22,7 @@ mod skills;
 mod spending;
 mod streams;
 mod threads;
+mod tools;
 mod transfer;
 mod turns;
 mod web;

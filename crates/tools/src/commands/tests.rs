@@ -225,3 +225,17 @@ fn nothing_breaks_it() {
         let _ = key(&text.repeat(50));
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_text_breaks_it(text in "[ -~\n\t$'\"`\\\\(){}<>|&;*#=€]{0,200}") {
+        let _ = key(&text);
+        let _ = sudo_calls(&text);
+    }
+
+    #[test]
+    fn a_plain_argument_never_hides_a_program(word in "[a-z0-9_./-]{0,20}") {
+        let command = format!("echo {word}; rm -rf / ");
+        proptest::prop_assert_eq!(key(&command), "hard");
+    }
+}

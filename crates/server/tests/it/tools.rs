@@ -1,0 +1,179 @@
+//! Turns that use the machine: commands, files, scripts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use petasos_testkit::{Reply, Setup, TestServer, within};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// An agent whose tools never ask.
+fn trusted() -> Value {
+    let policy = json!({ "permissionPolicy": { "type": "always_allow" } });
+    json!({ "tools": [{ "type": "agent_toolset", "defaultConfig": policy }] })
+}
+
+/// Starts a server, and knows where its workspaces are.
+async fn start() -> (TestServer, Arc<TempDir>) {
+    let setup = Setup::default();
+    let workspaces = Arc::clone(&setup.workspaces);
+    (TestServer::start_with(setup).await, workspaces)
+}
+
+/// The result of the only tool call of a turn.
+async fn result_of(server: &TestServer, agent: &str, tool: &str, input: Value) -> (String, bool) {
+    let session = server.client.session(agent).await;
+    server.model.script([Reply::tool_call(tool, input), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"), "{frames:#?}");
+    let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    let payload = &result.data["payload"];
+    (payload["content"][0]["text"].as_str().unwrap().to_owned(), payload["is_error"] == true)
+}
+
+/// Waits for a file of that name in any workspace, and returns its content.
+async fn file(root: &Path, name: &str) -> String {
+    fn find(directory: &Path, name: &str) -> Option<PathBuf> {
+        std::fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
+            if entry.path().is_dir() {
+                find(&entry.path(), name)
+            } else {
+                Some(entry.path()).filter(|path| path.ends_with(name))
+            }
+        })
+    }
+    within(name, async {
+        loop {
+            let content = find(root, name).and_then(|path| std::fs::read_to_string(path).ok());
+            match content {
+                Some(content) if content.ends_with('\n') => return content.trim().to_owned(),
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+}
+
+/// Waits until a process is gone.
+async fn gone(pid: &str) {
+    let stat = format!("/proc/{pid}/stat");
+    within(&format!("the end of process {pid}"), async {
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z")) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_command_asks_and_then_runs() {
+    let (server, _workspaces) = start().await;
+    let session = server.session().await;
+    let call = Reply::tool_call("shell", json!({ "command": "echo $((6 * 7))", "timeout": "30" }));
+    server.model.script([call, Reply::text("42, then.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("requires_action"));
+    let shown = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+    let action = &shown["pendingActions"][0];
+    assert_eq!((&action["tool"], &action["input"]["timeout"]), (&json!("terminal"), &json!(30)));
+    let allow = json!({ "type": "user.tool_confirmation", "tool_use_id": action["id"], "result": "allow" });
+    server.client.event(&session, allow).await.expect(200);
+    let frames = stream.until_idle().await;
+    let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    let text = result.data["payload"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(text).unwrap(), json!({ "output": "42\n", "exit_code": 0 }));
+}
+
+#[tokio::test]
+async fn files_of_a_user_are_there_in_the_next_session() {
+    let (server, _workspaces) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    let path = format!("/v1/agents/{agent}/sessions");
+    let say = async |user: &str, tool: &str, input: Value| {
+        let made = server.client.post(&path, json!({ "userId": user })).await.expect(201);
+        let session = made["id"].as_str().unwrap();
+        server.model.script([Reply::tool_call(tool, input), Reply::text("Done.")]);
+        let mut stream = server.client.stream(session, "").await;
+        server.client.message(session, "go").await.expect(200);
+        let frames = stream.until_idle().await;
+        let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+        result.data["payload"]["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    say("ada", "write_file", json!({ "path": "notes.txt", "content": "remember" })).await;
+    assert!(say("ada", "read_file", json!({ "path": "notes.txt" })).await.contains("1|remember"));
+    assert!(say("eve", "read_file", json!({ "path": "notes.txt" })).await.contains("is not there"));
+}
+
+#[tokio::test]
+async fn a_script_may_do_what_the_agent_may_without_asking() {
+    let (server, _workspaces) = start().await;
+    let policy = json!({ "name": "execute_code", "permissionPolicy": { "type": "always_allow" } });
+    let agent =
+        server.agent_with(json!({ "tools": [{ "type": "agent_toolset", "configs": [policy] }] })).await;
+    let code = "
+from petasos_tools import search_files, write_file, ToolError
+open('here.txt', 'w').write('x')
+print(search_files('*.txt', target='files')['files'])
+try:
+    write_file('a', 'b')
+except ToolError as error:
+    print(error)
+";
+    let (text, is_error) = result_of(&server, &agent, "execute_code", json!({ "code": code })).await;
+    let result: Value = serde_json::from_str(&text).unwrap();
+    let output = result["output"].as_str().unwrap();
+    assert!(
+        !is_error && output.starts_with("['here.txt']\nwrite_file would have to ask the user"),
+        "{result}"
+    );
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_a_command_with_everything_it_has_started() {
+    let (server, workspaces) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    let session = server.client.session(&agent).await;
+    let command = "setsid sh -c 'trap \"\" TERM HUP; echo $$ > child; sleep 600' & echo $$ > parent; wait";
+    server.model.script([Reply::tool_call("terminal", json!({ "command": command }))]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let (parent, child) = (file(workspaces.path(), "parent").await, file(workspaces.path(), "child").await);
+    server.client.event(&session, json!({ "type": "user.interrupt" })).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    gone(&parent).await;
+    gone(&child).await;
+}
+
+#[tokio::test]
+async fn a_hundred_sessions_run_commands_at_once_and_leave_no_process() {
+    let (server, workspaces) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    server.model.respond(|request| {
+        let last = request.body["messages"].as_array().and_then(|messages| messages.last()).cloned();
+        if last.is_some_and(|message| message["role"] == "user") {
+            let command = format!("sleep 600 & echo $! > {}.pid; echo ran", request.last_user_text());
+            Reply::tool_call("terminal", json!({ "command": command }))
+        } else {
+            Reply::text("Done.")
+        }
+    });
+    let turns = (0..100).map(async |number: usize| {
+        let session = server.client.session(&agent).await;
+        let mut stream = server.client.stream(&session, "").await;
+        server.client.message(&session, &format!("run-{number}")).await.expect(200);
+        let frames = stream.until_idle().await;
+        assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+        let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+        let text = result.data["payload"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("ran\\n"), "{text}");
+    });
+    join_all(turns).await;
+    for number in 0..100 {
+        gone(&file(workspaces.path(), &format!("run-{number}.pid")).await).await;
+    }
+}
