@@ -7,8 +7,8 @@ use petasos_net::Client;
 use petasos_sandbox::Sandbox;
 
 use crate::commands::Approvals;
-use crate::mcp::McpServers;
 use crate::execute_code::ExecuteCode;
+use crate::mcp::McpServers;
 use crate::patch::Patch;
 use crate::process::ProcessTool;
 use crate::processes::Processes;

@@ -177,3 +177,25 @@ async fn a_hundred_sessions_run_commands_at_once_and_leave_no_process() {
         gone(&file(workspaces.path(), &format!("run-{number}.pid")).await).await;
     }
 }
+
+#[tokio::test]
+async fn what_the_model_is_told_about_all_tools_is_small() {
+    let (server, _workspaces) = start().await;
+    let agent = server.agent_with(json!({})).await;
+    let made = server.client.post(&format!("/v1/agents/{agent}/sessions"), json!({ "userId": "ada" })).await;
+    let session = made.expect(201)["id"].as_str().unwrap().to_owned();
+    server.model.script([Reply::text("Hello.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "hi").await.expect(200);
+    stream.until_idle().await;
+    let tools = server.model.requests()[0].body["tools"].clone();
+    let sizes: Vec<(String, usize)> = tools
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| (tool["function"]["name"].to_string(), tool.to_string().len()))
+        .collect();
+    assert!(sizes.len() >= 10, "{sizes:?}");
+    let total: usize = sizes.iter().map(|(_, size)| size).sum();
+    assert!(total < 12_000, "{total} bytes: {sizes:?}");
+}
