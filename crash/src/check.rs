@@ -1,13 +1,14 @@
 //! What must hold of a log after a crash.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use petasos_testkit::Client;
 use petasos_testkit::client::message;
 use serde_json::Value;
 
 use crate::ledger::Ledger;
-use crate::model::final_text;
+use crate::model::{RUNS, final_text};
 
 /// Checks one session against everything that was acknowledged, once its turn is idle or paused.
 pub(crate) async fn session(client: &Client, session: &str, ledger: &Ledger) {
@@ -68,6 +69,39 @@ fn check_tools(session: &str, events: &[Value]) {
     for event in events.iter().filter(|event| event["type"] == "agent.tool_use") {
         let id = event["payload"]["id"].as_str().unwrap();
         assert_eq!(results.get(id), Some(&1), "{session}: tool use {id} has no result");
+    }
+}
+
+/// No command ran twice, and one that was said to have run did.
+pub(crate) fn side_effects(home: &Path, ledger: &Ledger, sessions: &[String]) {
+    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
+    count_runs(&home.join("workspaces"), &mut runs);
+    let twice: Vec<_> = runs.iter().filter(|(_, count)| **count > 1).collect();
+    assert!(twice.is_empty(), "commands ran more than once: {twice:?}");
+    for session in sessions {
+        let account = ledger.account(session);
+        let commands = account.seen.iter().filter(|event| event["payload"]["tool"] == "terminal");
+        let (uses, results): (Vec<&Value>, Vec<&Value>) =
+            commands.map(|event| &event["payload"]).partition(|payload| payload["id"].is_string());
+        for result in results.iter().filter(|result| result["is_error"] == false) {
+            let used = uses.iter().find(|used| used["id"] == result["tool_use_id"]).unwrap();
+            let command = used["input"]["command"].as_str().unwrap();
+            let name = command.split(' ').nth(1).unwrap();
+            assert!(runs.contains_key(name), "{session}: {name} is said to have run, and did not");
+        }
+    }
+}
+
+fn count_runs(directory: &Path, runs: &mut BTreeMap<String, usize>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for path in entries.map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            count_runs(&path, runs);
+        } else if path.file_name().is_some_and(|name| name == RUNS) {
+            for name in std::fs::read_to_string(&path).unwrap().lines() {
+                *runs.entry(name.to_owned()).or_default() += 1;
+            }
+        }
     }
 }
 

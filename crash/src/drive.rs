@@ -15,7 +15,11 @@ use crate::ledger::Ledger;
 use crate::model::KINDS;
 
 pub(crate) async fn create_sessions(client: &Client, count: usize) -> Vec<String> {
-    let tools = json!([{ "type": "agent_toolset" }, { "type": "custom_tool", "name": "check_order" }]);
+    let allowed = json!([{ "name": "terminal", "permissionPolicy": { "type": "always_allow" } }]);
+    let tools = json!([
+        { "type": "agent_toolset", "configs": allowed },
+        { "type": "custom_tool", "name": "check_order" },
+    ]);
     let agent = client.agent(json!({ "name": "Crash", "model": "openai/scripted", "tools": tools })).await;
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {

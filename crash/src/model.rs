@@ -5,7 +5,12 @@ use petasos_testkit::model_server::RecordedRequest;
 use serde_json::json;
 
 /// The kinds of turns that are driven. The user's message names one, with a number of its own.
-pub(crate) const KINDS: [&str; 6] = ["plain", "thinking", "custom", "two-custom", "todo", "clarify"];
+pub(crate) const KINDS: [&str; 8] =
+    ["plain", "thinking", "custom", "two-custom", "todo", "clarify", "command", "delegate"];
+
+/// The file to which commands add a line each, in their workspace: it counts how often they ran, whatever the server
+/// says.
+pub(crate) const RUNS: &str = "runs";
 
 /// What the final message of a turn says.
 pub(crate) fn final_text(name: &str) -> String {
@@ -30,6 +35,8 @@ pub(crate) fn reply(request: &RecordedRequest) -> Reply {
             ("check_order", json!({ "order": name })),
             ("check_order", json!({ "order": "other" })),
         ]),
+        "command" => Reply::tool_call("terminal", json!({ "command": format!("echo {name} >> {RUNS}") })),
+        "delegate" => Reply::tool_call("delegate_task", json!({ "goal": format!("do thread-{name}") })),
         "todo" => Reply::tool_call("todo", json!({ "todos": [{ "content": name }] })),
         "clarify" => Reply::tool_call("clarify", json!({ "question": "Which?", "choices": ["a", "b"] })),
         _ => Reply::text(final_text(name)),

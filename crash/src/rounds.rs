@@ -54,6 +54,7 @@ pub(crate) async fn run(binary: &Path, options: &Rounds, seed: u64) -> Result<()
         for session in &sessions {
             check::session(&server.client(), session, &ledger).await;
         }
+        check::side_effects(home.path(), &ledger, &sessions);
         if round % 10 == 0 || round == options.rounds {
             println!(
                 "round {round}: {} events acknowledged, {} s",

@@ -1,11 +1,13 @@
 //! Idle is free: no actor and no feed without a turn or a reader.
 
-use petasos_core::event::StopReason;
+use futures_util::future::join_all;
+use petasos_core::event::{StopReason, ToolEffect, Verdict};
 use petasos_engine::{Error, Item, Start};
 use petasos_testkit::Reply;
-use serde_json::json;
+use petasos_testkit::tools::CountingTool;
+use serde_json::{Value, json};
 
-use crate::world::{World, last_stop, steer, tenant};
+use crate::world::{Setup, World, confirm, last_stop, steer, tenant};
 
 #[tokio::test]
 async fn a_session_sleeps_when_its_turn_is_over() {
@@ -27,6 +29,35 @@ async fn a_pause_is_sleep_too() {
     world.asleep().await;
     assert_eq!(world.engine.held_sessions(), 0);
     assert_eq!(world.pending(&id).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_thousand_approvals_wait_without_a_task_and_over_a_restart() {
+    let tool = CountingTool::new("write_note", ToolEffect::SideEffect);
+    let world = World::with(Setup::default().with_tool(&tool)).await;
+    world.model.respond(|request| {
+        let has_result = |message: &Value| message["role"] == "tool";
+        let answered = request.body["messages"].as_array().is_some_and(|all| all.iter().any(has_result));
+        if answered { Reply::text("Noted.") } else { Reply::tool_call("write_note", json!({ "text": "x" })) }
+    });
+    let ids = join_all((0..1000).map(|_| world.session())).await;
+    let sent = join_all(ids.iter().map(|id| world.message(id, "go"))).await;
+    assert!(sent.iter().all(Result::is_ok));
+    world.asleep().await;
+    assert_eq!((world.engine.awake_sessions(), world.engine.held_sessions()), (0, 0));
+
+    let world = world.restart().await;
+    assert_eq!(world.engine.awake_sessions(), 0);
+    let answers = ids.iter().map(|id| async {
+        let pending = world.pending(id).await;
+        world.send(id, confirm(&pending[0], Verdict::Allow)).await
+    });
+    assert!(join_all(answers).await.iter().all(Result::is_ok));
+    world.asleep().await;
+    assert_eq!(tool.runs(), 1000);
+    for id in &ids {
+        assert_eq!(world.detail(id).await.state.view.stop_reason, Some(StopReason::end_turn()));
+    }
 }
 
 #[tokio::test]
