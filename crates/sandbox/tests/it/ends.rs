@@ -28,15 +28,15 @@ async fn what_cannot_be_started_says_why() {
     assert!(long.to_string().contains("200000 bytes"), "{long}");
 }
 
-/// A daemon: in a session of its own, its parent gone, deaf to SIGTERM and SIGHUP.
+/// A daemon: in a session of its own, its parent gone, deaf to SIGTERM and SIGHUP. It says its id, then makes a file.
 const DAEMON: &str = r#"
-setsid bash -c 'trap "" TERM HUP INT; (trap "" TERM HUP; echo $BASHPID; while :; do sleep 60; done) & ' &
+setsid bash -c 'trap "" TERM HUP INT; (trap "" TERM HUP; echo $BASHPID; echo x > left; while :; do sleep 60; done) & ' &
 "#;
 
 #[tokio::test]
 async fn what_a_command_leaves_behind_is_ended() {
     let world = World::new();
-    let finished = world.run(&format!("{DAEMON} wait; until [ -s left ]; do echo x > left; done")).await;
+    let finished = world.run(&format!("{DAEMON} until [ -s left ]; do sleep 0.01; done")).await;
     assert_eq!(finished.ended.code, Some(0), "{finished:?}");
     assert!(finished.ended.left_running >= 1, "{finished:?}");
     gone(finished.output.trim()).await;
