@@ -146,7 +146,7 @@ fn a_call_tells_and_hears_each_of_its_subagents_once() {
     assert_eq!(world.feed(received()).unwrap(), ["agent.thread_message_received"]);
     assert_eq!(world.feed(received()).unwrap(), nothing);
     assert_eq!((world.state.view.usage.input_tokens, world.state.view.model_calls), (10 + 7, 1 + 2));
-    assert_eq!(world.running_tools(), [tool_use_id.clone()]);
+    assert_eq!(world.running_tools(), [tool_use_id.as_str()]);
     world.tool_finishes(0, false);
     assert_eq!(world.feed(sent()).unwrap(), nothing);
 }
