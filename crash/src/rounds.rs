@@ -14,6 +14,9 @@ use crate::ledger::Ledger;
 use crate::process::Process;
 use crate::{check, model};
 
+/// Rounds after which new sessions take over. Every round reads the whole logs, which must not grow without end.
+const FRESH_AFTER: u32 = 25;
+
 /// How much is driven and killed.
 #[derive(clap::Args)]
 pub(crate) struct Rounds {
@@ -35,8 +38,12 @@ pub(crate) async fn run(binary: &Path, options: &Rounds, seed: u64) -> Result<()
     let started = Instant::now();
 
     let mut server = Process::start(binary, home.path(), &model).await?;
-    let sessions = drive::create_sessions(&server.client(), options.sessions).await;
+    let mut sessions = drive::create_sessions(&server.client(), options.sessions).await;
     for round in 1..=options.rounds {
+        if round % FRESH_AFTER == 0 {
+            finish(&server.client(), &sessions, &ledger).await;
+            sessions = drive::create_sessions(&server.client(), options.sessions).await;
+        }
         let drivers: Vec<_> = sessions
             .iter()
             .map(|session| {
