@@ -1,0 +1,334 @@
+//! Runs callbacks, and holds the rules that all of them share.
+//!
+//! All callbacks of an event run, one after another, in the order of the sources and of each source. What one of them
+//! changes the next one sees. A callback that fails, panics or takes too long costs its own answer and nothing else,
+//! unless it asked to block when it cannot judge.
+
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use crate::arguments;
+use crate::complaints::Complaints;
+use crate::contract::{
+    Dispatch, Hooks, Observation, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart,
+};
+use crate::event::{EventSet, HookEvent};
+
+/// Where callbacks come from.
+pub trait Source: Send + Sync + 'static {
+    /// The events that it has callbacks for at the moment. Asked whenever something happens, so it must be cheap.
+    fn events(&self) -> EventSet;
+
+    /// Its callbacks for an event, in the order in which they are to run.
+    fn callbacks(&self, event: HookEvent) -> Vec<Arc<dyn Callback>>;
+}
+
+/// One piece of user code for one event.
+pub trait Callback: Send + Sync + 'static {
+    /// What people know it by, in the log and in the text of a block.
+    fn name(&self) -> &str;
+
+    /// Whether this firing concerns it.
+    fn concerns(&self, firing: &Firing) -> bool;
+
+    /// How long one call may take; none for as long as it likes.
+    fn time_limit(&self) -> Option<Duration>;
+
+    /// What a failed call means for what it was asked about.
+    fn on_failure(&self) -> OnFailure;
+
+    /// Whether nobody waits for it. What it answers is then of no use.
+    fn runs_beside(&self) -> bool;
+
+    /// Calls it. Dropping the future ends whatever it started.
+    fn call<'a>(&'a self, firing: &'a Firing) -> BoxFuture<'a, Result<Answer, String>>;
+}
+
+/// What a failed callback means for what it was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Nothing: it goes on as if the callback were not there.
+    GoOn,
+    /// It is blocked.
+    Block,
+}
+
+/// Something that happened, as callbacks are told.
+#[derive(Debug, Clone)]
+pub struct Firing {
+    /// What happened.
+    pub event: HookEvent,
+    /// The keyword arguments.
+    pub arguments: Map<String, Value>,
+    /// Where a command runs; none where there is no session.
+    pub workspace: Option<PathBuf>,
+}
+
+impl Firing {
+    /// The tool that it is about.
+    pub fn tool(&self) -> Option<&str> {
+        self.arguments.get("tool_name").and_then(Value::as_str)
+    }
+}
+
+/// What a callback has to say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// What it returned, in the shapes of the documentation; null for nothing.
+    pub value: Value,
+    /// The tool's arguments, if it changed them.
+    pub input: Option<Map<String, Value>>,
+    /// Something that went wrong although it answered.
+    pub complaint: Option<String>,
+}
+
+/// What came of one callback.
+enum Reply {
+    Said(Answer),
+    /// It could not say, and wants that to count as a no, for this reason.
+    Blocked(String),
+}
+
+/// Runs the callbacks of all sources.
+pub struct Bus {
+    sources: Vec<Arc<dyn Source>>,
+    complaints: Arc<Complaints>,
+}
+
+impl Bus {
+    /// A bus over sources, the first of which is asked first.
+    pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
+        Bus { sources, complaints: Arc::default() }
+    }
+
+    /// `pre_gateway_dispatch`: what is to be done about a message that a channel received. The arguments are `event`,
+    /// `gateway` and `session_store`.
+    pub async fn pre_gateway_dispatch(&self, arguments: Map<String, Value>) -> Dispatch {
+        let mut decision = None;
+        let mut firing = Firing { event: HookEvent::PreGatewayDispatch, arguments, workspace: None };
+        let take = |_: &mut Firing, reply| {
+            if let Reply::Said(answer) = reply {
+                decision = decision.take().or_else(|| dispatch(&answer.value));
+            }
+        };
+        self.fire(&mut firing, take).await;
+        decision.unwrap_or(Dispatch::Allow)
+    }
+
+    async fn fire(&self, firing: &mut Firing, mut take: impl FnMut(&mut Firing, Reply)) {
+        let event = firing.event;
+        for source in self.sources.iter().filter(|source| source.events().contains(event)) {
+            for callback in source.callbacks(event) {
+                if !callback.concerns(firing) {
+                    continue;
+                }
+                if callback.runs_beside() {
+                    let (complaints, firing) = (Arc::clone(&self.complaints), firing.clone());
+                    tokio::spawn(async move { call(callback.as_ref(), &firing, &complaints).await });
+                } else if let Some(reply) = call(callback.as_ref(), firing, &self.complaints).await {
+                    take(firing, reply);
+                }
+            }
+        }
+    }
+
+    /// Hands a text from callback to callback, each of which may put another in its place.
+    async fn transform(&self, mut firing: Firing, name: &str) -> Option<String> {
+        let mut changed = None;
+        let take = |firing: &mut Firing, reply| {
+            if let Reply::Said(Answer { value: Value::String(text), .. }) = reply {
+                firing.arguments.insert(name.to_owned(), text.clone().into());
+                changed = Some(text);
+            }
+        };
+        self.fire(&mut firing, take).await;
+        changed
+    }
+}
+
+/// Calls one callback within its bounds.
+async fn call(callback: &dyn Callback, firing: &Firing, complaints: &Complaints) -> Option<Reply> {
+    let calling = AssertUnwindSafe(async { callback.call(firing).await }).catch_unwind();
+    let called = match callback.time_limit() {
+        Some(limit) => tokio::time::timeout(limit, calling).await.unwrap_or_else(|_| {
+            Ok(Err(format!("it had not answered after {} s and was stopped", limit.as_secs_f64())))
+        }),
+        None => calling.await,
+    };
+    let answer = called.unwrap_or_else(|_| Err("it ended in a bug of petasos".to_owned()));
+    match answer {
+        Ok(answer) => {
+            if let Some(complaint) = &answer.complaint {
+                complaints.say(firing.event, callback.name(), complaint);
+            }
+            Some(Reply::Said(answer))
+        }
+        Err(why) => {
+            complaints.say(firing.event, callback.name(), &why);
+            let block = || Reply::Blocked(format!("hook {} failed closed: {why}", callback.name()));
+            (callback.on_failure() == OnFailure::Block).then(block)
+        }
+    }
+}
+
+impl Hooks for Bus {
+    fn is_empty(&self) -> bool {
+        self.sources.iter().all(|source| source.events().is_empty())
+    }
+
+    fn wants(&self, event: HookEvent) -> bool {
+        self.sources.iter().any(|source| source.events().contains(event))
+    }
+
+    fn observe<'a>(&'a self, turn: &'a TurnInfo, observation: Observation) -> BoxFuture<'a, ()> {
+        async move {
+            // Putting the arguments together may cost more than the turn's own work.
+            if !self.wants(observation.event()) {
+                return;
+            }
+            let arguments = arguments::of_observation(turn, &observation);
+            self.fire(&mut firing(turn, observation.event(), arguments), |_, _| {}).await;
+        }
+        .boxed()
+    }
+
+    fn pre_llm_call<'a>(&'a self, turn: &'a TurnInfo, start: TurnStart<'a>) -> BoxFuture<'a, Option<String>> {
+        async move {
+            if !self.wants(HookEvent::PreLlmCall) {
+                return None;
+            }
+            let arguments = arguments::pre_llm_call(turn, start);
+            let mut contexts = Vec::new();
+            let take = |_: &mut Firing, reply| {
+                if let Reply::Said(answer) = reply {
+                    contexts.extend(context(answer.value));
+                }
+            };
+            self.fire(&mut firing(turn, HookEvent::PreLlmCall, arguments), take).await;
+            (!contexts.is_empty()).then(|| contexts.join("\n\n"))
+        }
+        .boxed()
+    }
+
+    fn pre_tool_call<'a>(
+        &'a self,
+        turn: &'a TurnInfo,
+        call: ToolCall<'a>,
+        input: &'a mut Map<String, Value>,
+    ) -> BoxFuture<'a, Option<String>> {
+        async move {
+            if !self.wants(HookEvent::PreToolCall) {
+                return None;
+            }
+            let arguments = arguments::pre_tool_call(turn, call, input.clone());
+            let mut block = None;
+            let take = |firing: &mut Firing, reply| {
+                let why = match reply {
+                    Reply::Blocked(why) => Some(why),
+                    Reply::Said(answer) => {
+                        if let Some(changed) = answer.input {
+                            input.clone_from(&changed);
+                            firing.arguments.insert("args".to_owned(), Value::Object(changed));
+                        }
+                        block_message(&answer.value)
+                    }
+                };
+                block = block.take().or(why);
+            };
+            self.fire(&mut firing(turn, HookEvent::PreToolCall, arguments), take).await;
+            block
+        }
+        .boxed()
+    }
+
+    fn transform_tool_result<'a>(
+        &'a self,
+        turn: &'a TurnInfo,
+        result: ToolResult<'a>,
+    ) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let event = HookEvent::TransformToolResult;
+            if !self.wants(event) {
+                return None;
+            }
+            let arguments = arguments::transform_tool_result(turn, result);
+            self.transform(firing(turn, event, arguments), "result").await
+        }
+        .boxed()
+    }
+
+    fn transform_terminal_output<'a>(
+        &'a self,
+        turn: &'a TurnInfo,
+        output: TerminalOutput<'a>,
+    ) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let event = HookEvent::TransformTerminalOutput;
+            if !self.wants(event) {
+                return None;
+            }
+            let arguments = arguments::transform_terminal_output(turn, output);
+            self.transform(firing(turn, event, arguments), "output").await
+        }
+        .boxed()
+    }
+
+    fn transform_llm_output<'a>(
+        &'a self,
+        turn: &'a TurnInfo,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<String>> {
+        async move {
+            let event = HookEvent::TransformLlmOutput;
+            if !self.wants(event) {
+                return None;
+            }
+            let arguments = arguments::transform_llm_output(turn, text);
+            let text = self.transform(firing(turn, event, arguments), "response_text").await;
+            // An answer that says nothing at all is no answer to the user.
+            text.filter(|text| !text.is_empty())
+        }
+        .boxed()
+    }
+}
+
+fn firing(turn: &TurnInfo, event: HookEvent, arguments: Map<String, Value>) -> Firing {
+    Firing { event, arguments, workspace: Some(turn.workspace.clone()) }
+}
+
+/// The message of a valid block. Anything else is no decision.
+fn block_message(value: &Value) -> Option<String> {
+    let message = value.get("message").and_then(Value::as_str).filter(|message| !message.is_empty());
+    message.filter(|_| value.get("action").is_some_and(|action| action == "block")).map(str::to_owned)
+}
+
+/// Context for the model: a text, or an object with one.
+fn context(value: Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => text,
+        Value::Object(mut object) => match object.remove("context")? {
+            Value::String(text) => text,
+            Value::Null | Value::Bool(false) => return None,
+            other => other.to_string(),
+        },
+        _ => return None,
+    };
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// A decision about a message, if it is one.
+fn dispatch(value: &Value) -> Option<Dispatch> {
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    match text("action")? {
+        "allow" => Some(Dispatch::Allow),
+        "skip" => Some(Dispatch::Skip { reason: text("reason").unwrap_or_default().to_owned() }),
+        "rewrite" => text("text").map(|text| Dispatch::Rewrite { text: text.to_owned() }),
+        _ => None,
+    }
+}
