@@ -54,8 +54,7 @@ mod tests {
     fn the_same_is_said_once_and_anything_else_after_a_while() {
         let complaints = Complaints::default();
         let start = Instant::now();
-        let news =
-            |hook, what, after| complaints.is_news(HookEvent::PreToolCall, hook, what, start + after);
+        let news = |hook, what, after| complaints.is_news(HookEvent::PreToolCall, hook, what, start + after);
         assert!(news("a", "no", Duration::ZERO));
         assert!(news("b", "no", Duration::ZERO), "each hook has its own");
         assert!(!news("a", "no", QUIET * 9));

@@ -17,7 +17,7 @@ mod history;
 
 pub use bus::{Answer, Bus, Callback, Firing, OnFailure, Source};
 pub use contract::{
-    Approval, CallStatus, Dispatch, Hooks, NoHooks, Observation, TerminalOutput, ToolCall, ToolResult, TurnInfo,
-    TurnStart,
+    Approval, CallStatus, Dispatch, Hooks, NoHooks, Observation, TerminalOutput, ToolCall, ToolResult,
+    TurnInfo, TurnStart,
 };
 pub use event::{EventSet, HookEvent};
