@@ -129,6 +129,14 @@ text_id!(
     MemoryId, "a", "memory", "mem_"
 );
 text_id!(
+    /// Names a delivery.
+    DeliveryId, "a", "delivery", "dlv_"
+);
+text_id!(
+    /// Names one execution of a routine.
+    RunId, "a", "run", "run_"
+);
+text_id!(
     /// Names a subagent's log under its parent session.
     ThreadId, "a", "thread", "thread_"
 );

@@ -10,6 +10,7 @@ pub mod agent;
 pub mod agent_option;
 pub mod compaction;
 pub mod context;
+pub mod delivery;
 pub mod event;
 pub mod export;
 pub mod ids;

@@ -15,7 +15,7 @@ use petasos_core::limits::Limits;
 use petasos_core::session::{SessionHeader, Status};
 use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{self, Input, UserEvent};
-use petasos_store::Append;
+use petasos_store::{Append, Outbox};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -333,6 +333,7 @@ impl Actor {
             events: events.to_vec(),
             view: state.view.clone(),
             checkpoint,
+            outbox: Outbox::default(),
         };
         let (number, before) = (self.next_number(), self.context.take());
         let store = self.shared.store.as_ref();

@@ -12,7 +12,7 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::{SessionRecord, SessionView, Status};
 use petasos_core::step::{self, Input, UserEvent};
-use petasos_store::Append;
+use petasos_store::{Append, Outbox};
 use uuid::Uuid;
 
 use crate::engine::{Engine, now};
@@ -64,6 +64,7 @@ impl Engine {
             events,
             view: state.view.clone(),
             checkpoint: serde_json::to_vec(&state).ok(),
+            outbox: Outbox::default(),
         };
         let new = SessionRecord { header: session.clone(), view };
         self.shared.store.import_session(new, append).await.map_err(|error| match error {

@@ -11,7 +11,7 @@ use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::UserEvent;
-use petasos_store::{Append, EventQuery, Page, PageRequest, SessionFilter};
+use petasos_store::{Append, EventQuery, Outbox, Page, PageRequest, SessionFilter};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -261,6 +261,7 @@ fn first_events(record: &SessionRecord, payloads: impl Iterator<Item = Payload>)
         events,
         checkpoint: serde_json::to_vec(&state).ok(),
         view: state.view,
+        outbox: Outbox::default(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! machine. A write is seen whole or not at all. A page that follows a cursor repeats nothing and skips
 //! nothing that was there when the first page was read, however many rows were added since.
 
+mod delivery;
 mod memory;
 mod search;
 mod skills;
@@ -20,15 +21,19 @@ use petasos_core::key::KeyRecord;
 use petasos_core::session::{SessionRecord, SessionView, Status};
 use petasos_core::spending::DailyUsage;
 
+pub use self::delivery::{
+    AfterAttempt, Attempted, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, Outbox, Undelivered,
+};
 pub use self::memory::MemoryStore;
 pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 pub use self::skills::{SkillStore, SkillWrite};
 use crate::error::Result;
 
-/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, and what they used.
-pub trait Store: Sessions + Kept + KeyStore + UsageStore + Observe {}
+/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, and what is on
+/// its way out.
+pub trait Store: Sessions + Kept + KeyStore + UsageStore + DeliveryStore + Observe {}
 
-impl<S: Sessions + Kept + KeyStore + UsageStore + Observe> Store for S {}
+impl<S: Sessions + Kept + KeyStore + UsageStore + DeliveryStore + Observe> Store for S {}
 
 /// Agents, sessions and their logs.
 pub trait Sessions: AgentStore + SessionStore + EventLog + MessageSearch {}
@@ -217,6 +222,8 @@ pub struct Append {
     pub view: SessionView,
     /// A fold of the log up to these events, to start from next time.
     pub checkpoint: Option<Vec<u8>>,
+    /// What becomes of the session's deliveries.
+    pub outbox: Outbox,
 }
 
 /// A stored fold.

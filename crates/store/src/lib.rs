@@ -13,8 +13,10 @@ pub mod sqlite;
 pub mod suite;
 
 pub use contract::{
-    AgentStore, Append, Asleep, Backup, Checkpoint, Cursor, EventLog, EventQuery, GrantStore, Kept, KeyStore,
-    MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch, Observe, Order, Page,
-    PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store, UsageStore,
+    AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Checkpoint, Cursor, DeliveryFilter,
+    DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery, GrantStore, Kept, KeyStore,
+    MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch, Observe, Order, Outbox,
+    Page, PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store,
+    Undelivered, UsageStore,
 };
 pub use error::{Error, Result};

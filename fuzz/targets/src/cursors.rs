@@ -10,7 +10,7 @@ use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_store::sqlite::{Options, SqliteStore};
 use petasos_store::{
-    AgentStore, Append, Cursor, Error, EventLog, EventQuery, Order, PageRequest, Result, SessionFilter,
+    AgentStore, Append, Cursor, Error, EventLog, EventQuery, Order, Outbox, PageRequest, Result, SessionFilter,
     SessionStore,
 };
 use serde_json::{Map, json};
@@ -102,6 +102,7 @@ impl Filled {
             events: (1..=u64::from(COUNT)).map(event).collect(),
             view,
             checkpoint: None,
+            outbox: Outbox::default(),
         };
         self.store.append(append).await
     }

@@ -6,17 +6,19 @@ use futures_util::future::{BoxFuture, pending};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use petasos_core::agent::AgentVersion;
+use petasos_core::delivery::{Delivery, NewDelivery};
 use petasos_core::event::Event;
-use petasos_core::ids::{AgentId, KeyId, SessionId, TenantId};
+use petasos_core::ids::{AgentId, DeliveryId, KeyId, SessionId, TenantId};
 use petasos_core::key::KeyRecord;
 use petasos_core::memory::{LearnedSkill, Memories, MemoryEntry, SkillSummary, UserScope};
 use petasos_core::session::SessionRecord;
 use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
-    AgentStore, Append, Asleep, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, MemoryStore,
-    MessageHit, MessageQuery, MessageSearch, Observe, Page, PageRequest, Result, SessionFilter, SessionStore,
-    SkillStore, SkillWrite, Stats, UsageStore,
+    AgentStore, Append, Asleep, Attempted, Checkpoint, DeliveryFilter, DeliveryStore, Due, DueRequest, Error,
+    EventLog, EventQuery, GrantStore, KeyStore, MemoryStore, MessageHit, MessageQuery, MessageSearch,
+    Observe, Page, PageRequest, Result, SessionFilter, SessionStore, SkillStore, SkillWrite, Stats,
+    UsageStore,
 };
 use petasos_testkit::within;
 use tokio::sync::watch;
@@ -333,5 +335,52 @@ impl UsageStore for WatchedStore {
 impl Observe for WatchedStore {
     fn stats(&self) -> Stats {
         self.inner.stats()
+    }
+}
+
+impl DeliveryStore for WatchedStore {
+    fn add_delivery(&self, delivery: NewDelivery) -> BoxFuture<'_, Result<()>> {
+        self.inner.add_delivery(delivery)
+    }
+
+    fn delivery<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a DeliveryId,
+    ) -> BoxFuture<'a, Result<Option<Delivery>>> {
+        self.inner.delivery(tenant, id)
+    }
+
+    fn delivery_body<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a DeliveryId,
+    ) -> BoxFuture<'a, Result<Option<Vec<u8>>>> {
+        self.inner.delivery_body(tenant, id)
+    }
+
+    fn deliveries<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        filter: DeliveryFilter,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<Delivery>>> {
+        self.inner.deliveries(tenant, filter, page)
+    }
+
+    fn due_deliveries(&self, request: DueRequest) -> BoxFuture<'_, Result<Due>> {
+        self.inner.due_deliveries(request)
+    }
+
+    fn record_attempt(&self, attempted: Attempted) -> BoxFuture<'_, Result<()>> {
+        self.inner.record_attempt(attempted)
+    }
+
+    fn pending_deliveries(&self) -> BoxFuture<'_, Result<u64>> {
+        self.inner.pending_deliveries()
+    }
+
+    fn forget_deliveries(&self, before: Timestamp, limit: usize) -> BoxFuture<'_, Result<usize>> {
+        self.inner.forget_deliveries(before, limit)
     }
 }

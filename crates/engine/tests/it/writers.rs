@@ -4,7 +4,7 @@ use petasos_core::event::{Payload, StopReason, TitleSource, Titled, ToolEffect};
 use petasos_core::ids::SessionId;
 use petasos_core::step::{Input, step};
 use petasos_engine::{Error, Start};
-use petasos_store::{Append, EventLog};
+use petasos_store::{Append, EventLog, Outbox};
 use petasos_testkit::tools::CountingTool;
 use petasos_testkit::{Gate, Reply, within};
 use serde_json::json;
@@ -17,8 +17,14 @@ async fn append_behind(world: &World, id: &SessionId, input: Input, now: jiff::T
     let expected_sequence = state.view.last_sequence;
     let events = step(&state, input, &world.setup.limits, now).unwrap();
     events.iter().for_each(|event| state.apply(event));
-    let append =
-        Append { session_id: id.clone(), expected_sequence, events, view: state.view, checkpoint: None };
+    let append = Append {
+        session_id: id.clone(),
+        expected_sequence,
+        events,
+        view: state.view,
+        checkpoint: None,
+        outbox: Outbox::default(),
+    };
     world.store.append(append).await.unwrap();
 }
 

@@ -24,6 +24,8 @@ pub(super) enum Listing {
     AgentVersions,
     /// Sessions of a tenant.
     Sessions,
+    /// Deliveries of a tenant.
+    Deliveries,
 }
 
 impl Listing {
@@ -32,6 +34,7 @@ impl Listing {
             Listing::Agents => b'a',
             Listing::AgentVersions => b'v',
             Listing::Sessions => b's',
+            Listing::Deliveries => b'd',
         }
     }
 }
@@ -96,7 +99,8 @@ mod tests {
 
     use super::*;
 
-    const LISTINGS: [Listing; 3] = [Listing::Agents, Listing::AgentVersions, Listing::Sessions];
+    const LISTINGS: [Listing; 4] =
+        [Listing::Agents, Listing::AgentVersions, Listing::Sessions, Listing::Deliveries];
 
     proptest! {
         #[test]
@@ -107,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn any_hexadecimal_text_is_read_or_refused(text in "(61|73|76)?[0-9a-f]{0,60}") {
+        fn any_hexadecimal_text_is_read_or_refused(text in "(61|64|73|76)?[0-9a-f]{0,60}") {
             for listing in LISTINGS {
                 if let Ok(place) = decode(listing, &Cursor(text.clone())) {
                     prop_assert_eq!(encode(listing, &place).0, text.clone());

@@ -9,7 +9,7 @@ use super::checksum::{self, Checksum};
 use super::columns::{Nanos, Unsigned, damaged, failed, nanos, unreadable};
 use super::grants::{grant, granted};
 use super::sessions::{self, Found, update_view, what};
-use super::{SqliteStore, log_range, message_index, statement, usage};
+use super::{SqliteStore, deliveries, log_range, message_index, statement, usage};
 use crate::contract::{Append, Checkpoint, EventLog, EventQuery};
 use crate::error::{Error, Result};
 
@@ -118,7 +118,8 @@ pub(super) fn run_append(connection: &Connection, append: &Append, payloads: &[S
             actual: target.last_sequence,
         });
     }
-    store(connection, &target, append, payloads).map_err(failed(context()))
+    store(connection, &target, append, payloads).map_err(failed(context()))?;
+    deliveries::settle_outbox(connection, &append.session_id, &append.outbox, append.view.updated_at)
 }
 
 fn target(connection: &Connection, id: &SessionId) -> rusqlite::Result<Option<Target>> {

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002_memory.sql"),
     include_str!("migrations/003_checksums.sql"),
     include_str!("migrations/004_usage.sql"),
+    include_str!("migrations/005_deliveries.sql"),
 ];
 
 /// The version that this release writes.

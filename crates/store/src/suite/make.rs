@@ -8,7 +8,7 @@ use petasos_core::memory::UserScope;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView, Status};
 use serde_json::{Map, Value, json};
 
-use crate::contract::{Append, Cursor, EventQuery, Order, PageRequest};
+use crate::contract::{Append, Cursor, EventQuery, Order, Outbox, PageRequest};
 
 /// A time that many nanoseconds after a fixed one, to be sure that nothing is rounded.
 pub fn at(nanoseconds: i64) -> Timestamp {
@@ -101,7 +101,14 @@ pub fn append(id: &str, after: u64, payloads: Vec<Payload>) -> Append {
         payloads.into_iter().zip(after + 1..).map(|(payload, sequence)| number(payload, sequence)).collect();
     let mut view = SessionView::new(at(0), None, Map::new());
     view.last_sequence = after + u64::try_from(events.len()).unwrap();
-    Append { session_id: session_id(id), expected_sequence: after, events, view, checkpoint: None }
+    Append {
+        session_id: session_id(id),
+        expected_sequence: after,
+        events,
+        view,
+        checkpoint: None,
+        outbox: Outbox::default(),
+    }
 }
 
 /// An append that also starts or ends a turn.

@@ -13,6 +13,8 @@
 )]
 
 pub mod agents;
+pub mod deliveries;
+pub mod delivery_order;
 pub mod grants;
 pub mod keys;
 pub mod log;
@@ -113,6 +115,26 @@ macro_rules! store_contract {
                 model_calls_are_counted_by_day
                 usage_belongs_to_one_agent_and_outlives_its_sessions
                 an_imported_session_was_paid_for_elsewhere
+            }
+            deliveries {
+                a_delivery_comes_with_its_event_or_not_at_all
+                deliveries_are_listed_newest_first
+                filters_narrow_the_list_of_deliveries
+                deliveries_of_another_tenant_do_not_exist
+                attempts_are_recorded
+                settled_deliveries_can_be_forgotten
+                deliveries_outlive_their_session
+            }
+            delivery_order {
+                only_the_first_of_a_session_is_due
+                a_failed_delivery_holds_up_its_session_and_nobody_else
+                a_dead_delivery_lets_the_next_one_go
+                busy_lanes_are_left_out
+                failed_deliveries_do_not_take_the_places_of_new_ones
+                callbacks_and_repeated_deliveries_wait_for_nothing
+                undelivered_events_can_be_moved
+                undelivered_events_can_be_cancelled
+                what_was_moved_is_not_given_up_for_the_old_place
             }
             search {
                 a_message_is_found_as_soon_as_it_is_appended
