@@ -10,8 +10,8 @@ use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_store::sqlite::{Options, SqliteStore};
 use petasos_store::{
-    AgentStore, Append, Cursor, Error, EventLog, EventQuery, Order, Outbox, PageRequest, Result, SessionFilter,
-    SessionStore,
+    AgentStore, Append, Cursor, Error, EventLog, EventQuery, Order, Outbox, PageRequest, Result,
+    SessionFilter, SessionStore,
 };
 use serde_json::{Map, json};
 use tempfile::TempDir;
