@@ -50,7 +50,13 @@ impl Engine {
     fn validate(&self, tenant: &TenantId, definition: &AgentDefinition) -> Result<()> {
         definition.validate()?;
         let mcp = self.shared.tools.mcp();
-        Ok(definition.validate_toolsets(|name| mcp.is_configured(tenant, name))?)
+        definition.validate_toolsets(|name| mcp.is_configured(tenant, name))?;
+        for (index, server) in definition.mcp_servers.iter().enumerate() {
+            if let Some(problem) = mcp.problem_with(tenant, &server.url) {
+                return Err(Error::Invalid { field: format!("mcpServers[{index}].url"), problem });
+            }
+        }
+        Ok(())
     }
 
     /// One version of an agent, the newest unless another is named.

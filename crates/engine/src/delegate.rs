@@ -10,7 +10,7 @@ use petasos_core::event::{
     Block, Payload, StatusIdle, StopReason, ThreadMessage, ThreadUsage, UserInterrupt, UserMessage,
 };
 use petasos_core::ids::{SessionId, TenantId, ThreadId, ToolUseId};
-use petasos_core::settings::ThreadSettings;
+use petasos_core::settings::{SessionSettings, ThreadSettings};
 use petasos_core::step::{Input, UserEvent};
 use petasos_tools::ToolOutput;
 use petasos_tools::delegate_task::{self, Task};
@@ -29,7 +29,7 @@ pub(crate) const PLATFORM: &str = "thread";
 
 /// Runs all subagents of a call and waits for them.
 pub(crate) async fn run(job: &ToolRun) -> ToolOutput {
-    let tasks = match delegate_task::parse(&job.call.input, job.shared.limits.call_threads) {
+    let tasks = match delegate_task::parse(&job.call.input, job.around.shared.limits.call_threads) {
         Ok(tasks) => tasks,
         Err(problem) => return ToolOutput::error(problem),
     };
@@ -71,12 +71,12 @@ impl Thread<'_> {
     }
 
     async fn carry_out(&self) -> Result<Ended> {
-        let engine = Engine { shared: Arc::clone(&self.job.shared) };
-        let (tenant, session_id) = (&self.job.header.tenant, self.thread_id.session_id());
+        let engine = Engine { shared: Arc::clone(&self.job.around.shared) };
+        let (tenant, session_id) = (&self.job.around.header.tenant, self.thread_id.session_id());
         let told = self.message(self.task.message(), None);
         self.note(Input::ThreadSent { tool_use_id: self.job.call.id.clone(), message: told }).await?;
         self.create(&engine, &session_id).await?;
-        let guard = InterruptOnDrop::new(&self.job.shared, tenant, &session_id);
+        let guard = InterruptOnDrop::new(&self.job.around.shared, tenant, &session_id);
         let detail = engine.session_detail(tenant, &session_id).await?;
         if detail.state.turn.is_none() && detail.state.view.stop_reason.is_none() {
             let content = vec![Block::text(self.task.message())];
@@ -111,8 +111,8 @@ impl Thread<'_> {
 
     /// Makes the subagent's session, unless it is there already.
     async fn create(&self, engine: &Engine, session_id: &SessionId) -> Result<()> {
-        let header = &self.job.header;
-        let mut settings = self.job.settings.clone();
+        let header = &self.job.around.header;
+        let mut settings = SessionSettings::clone(&self.job.around.settings);
         settings.client_tools.clear();
         settings.thread = Some(ThreadSettings {
             parent: header.id.clone(),

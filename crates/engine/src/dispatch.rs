@@ -10,7 +10,6 @@ use petasos_tools::{Dispatch, ToolOutput};
 use serde_json::{Map, Value};
 
 use crate::engine::now;
-use crate::plan::Planner;
 use crate::tool_run::ToolRun;
 
 impl Dispatch for ToolRun {
@@ -24,15 +23,7 @@ impl ToolRun {
     /// Carries out a call from within this one. Only what would run without asking does: nobody could answer in the
     /// middle of a call.
     async fn dispatch(&self, tool: &str, input: Map<String, Value>) -> ToolOutput {
-        let planner = Planner {
-            shared: &self.shared,
-            header: &self.header,
-            agent: &self.agent,
-            settings: &self.settings,
-            mcp: self.mcp.get(&self.shared.tools, &self.header, &self.agent).await,
-            turn: &self.turn,
-        };
-        let planned = planner.call(tool, &Value::Object(input).to_string(), 1).await;
+        let planned = self.around.planner().await.call(tool, &Value::Object(input).to_string(), 1).await;
         let may_run = |permission: &Permission, tool: &str| match permission {
             Permission::Run => true,
             Permission::Ask => self.allowed.contains(tool),

@@ -22,6 +22,7 @@ use crate::actor::Report;
 use crate::awake::Actor;
 use crate::engine::now;
 use crate::error::Result;
+use crate::surroundings::Surroundings;
 use crate::{compact, load, model_call, tool_run};
 
 /// An effect that is being carried out. Dropping it stops it.
@@ -134,13 +135,8 @@ impl Actor {
                 }))
             }
             Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
-                shared: Arc::clone(&self.shared),
-                header: Arc::clone(&self.header),
-                settings: self.state.settings.clone().unwrap_or_default(),
+                around: self.surroundings(&self.state),
                 allowed: self.state.allowed_tools.clone(),
-                agent: Arc::clone(&self.agent),
-                mcp: self.mcp.clone(),
-                turn: self.this_turn(),
                 secrets: self.secrets(),
                 sudo_password: self.sudo_password(call),
                 call: call.clone(),
@@ -187,6 +183,18 @@ impl Actor {
         secrets
     }
 
+    /// What whoever works in this state has at hand.
+    fn surroundings(&self, state: &State) -> Surroundings {
+        Surroundings {
+            shared: Arc::clone(&self.shared),
+            header: Arc::clone(&self.header),
+            agent: Arc::clone(&self.agent),
+            settings: Arc::new(state.settings.clone().unwrap_or_default()),
+            mcp: self.mcp.clone(),
+            turn: self.turn_of(state),
+        }
+    }
+
     /// What the model reads, from memory or from the log.
     async fn take_context(&mut self) -> Result<Context> {
         match self.context.take() {
@@ -204,19 +212,14 @@ impl Actor {
             Effect::CallModel { call, .. } => call,
             Effect::Compact { .. } | Effect::RunTool(_) | Effect::Deadline(_) => 0,
         };
-        let settings = state.settings.clone().unwrap_or_default();
+        let around = self.surroundings(state);
         let (instructions, options) = (&self.agent.instructions, &self.agent.options);
-        let instructions = agent_option::fill_in(instructions, options, &settings.options);
+        let instructions = agent_option::fill_in(instructions, options, &around.settings.options);
         let (may_speak, begun) = oneshot::channel();
         let task = self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
-            shared: Arc::clone(&self.shared),
-            header: Arc::clone(&self.header),
-            agent: Arc::clone(&self.agent),
-            mcp: self.mcp.clone(),
-            turn: self.turn_of(state),
+            around,
             feed: Arc::clone(&self.feed),
             begun,
-            settings,
             system: context.system(&instructions),
             messages: context.messages(),
             turn_message: context.turn_message(),

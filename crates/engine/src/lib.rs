@@ -41,6 +41,7 @@ mod session_search;
 mod sessions;
 mod skills;
 mod spending;
+mod surroundings;
 mod threads;
 mod tool_run;
 
@@ -54,7 +55,7 @@ pub use keys::{Caller, NewKey, hash_key, new_key};
 pub use memory::MemorySettings;
 pub use metrics::Metrics;
 pub use reader::{Item, Live, LiveKind, Reader, Start};
-pub use server_tools::ServerTool;
+pub use server_tools::{ServerTool, ServerTools};
 pub use sessions::{NewSession, SessionChange, SessionDetail, Submission};
 pub use skills::{SkillOptions, SkillSettings};
 pub use threads::ThreadRecord;

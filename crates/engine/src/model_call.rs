@@ -5,23 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt};
-use petasos_core::agent::AgentDefinition;
 use petasos_core::event::{Block, Failure};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
-use petasos_core::session::SessionHeader;
-use petasos_core::settings::SessionSettings;
 use petasos_core::step::{Input, PlannedAnswer};
 use petasos_models::Delta;
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use crate::actor::Report;
-use crate::engine::Shared;
 use crate::feed::Feed;
-use crate::hooks::{Observation, TurnInfo};
-use crate::mcp::McpTools;
-use crate::plan::{self, Planner};
+use crate::hooks::Observation;
+use crate::plan;
 use crate::reader::LiveKind;
+use crate::surroundings::Surroundings;
 use crate::{observers, spending};
 
 /// Pieces of an answer that are taken at once.
@@ -35,17 +31,11 @@ const LONGEST_REST: Duration = Duration::from_millis(60);
 
 /// One model call.
 pub(crate) struct ModelCall {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) header: Arc<SessionHeader>,
-    pub(crate) agent: Arc<AgentDefinition>,
-    pub(crate) mcp: McpTools,
-    pub(crate) turn: TurnInfo,
+    pub(crate) around: Surroundings,
     pub(crate) feed: Arc<Feed>,
     /// The number under which the feed knows it, once the events that call for it are in the log. Until then it asks
     /// and listens, but says nothing.
     pub(crate) begun: oneshot::Receiver<u64>,
-    /// What the session sets for itself.
-    pub(crate) settings: SessionSettings,
     /// The system prompt.
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
@@ -65,63 +55,52 @@ pub(crate) struct ModelCall {
 
 /// Carries out a model call and reports what came of it, whatever happens on the way.
 pub(crate) async fn run(mut job: ModelCall) {
-    let (session_id, model, call) = (&job.header.id, &job.agent.model, job.call);
+    let (session_id, model, call) = (&job.around.header.id, &job.around.agent.model, job.call);
     let span = tracing::info_span!("model_call", %session_id, model, call);
     let executed = AssertUnwindSafe(job.execute()).catch_unwind().instrument(span).await;
     let outcome = executed.unwrap_or_else(|_| {
         let message = "The model call ended in a bug of petasos; please report it.".to_owned();
         Err(Failure { code: "internal".to_owned(), message })
     });
-    let input = Input::ModelFinished { call: job.call, model: job.agent.model.clone(), outcome };
+    let input = Input::ModelFinished { call: job.call, model: job.around.agent.model.clone(), outcome };
     // Nobody listens if the session was stopped in the meantime.
     drop(job.reports.send(Report::Ended { effect: job.effect, input, injected: job.injected }));
 }
 
 impl ModelCall {
     async fn execute(&mut self) -> Result<PlannedAnswer, Failure> {
-        let hooks = Arc::clone(&self.shared.hooks);
+        let hooks = Arc::clone(&self.around.shared.hooks);
         if self.first_of_session {
             self.observe(Observation::SessionStart);
         }
         for ended in std::mem::take(&mut self.ended_calls) {
-            observers::tell_and_wait(&self.shared, &self.turn, ended).await;
+            observers::tell_and_wait(&self.around.shared, &self.around.turn, ended).await;
         }
         if self.injected.is_none() {
-            self.injected = Some(hooks.pre_llm_call(&self.turn).await.unwrap_or_default());
+            self.injected = Some(hooks.pre_llm_call(&self.around.turn).await.unwrap_or_default());
         }
         let mut answer = self.ask().await?;
         let has_calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::ToolCall { .. }));
         if !has_calls {
             for part in &mut answer.parts {
                 if let AnswerPart::Text(text) = part
-                    && let Some(instead) = hooks.transform_llm_output(&self.turn, text).await
+                    && let Some(instead) = hooks.transform_llm_output(&self.around.turn, text).await
                 {
                     *text = instead;
                 }
             }
         }
-        Ok(plan::plan(&self.planner().await, answer).await)
-    }
-
-    async fn planner(&self) -> Planner<'_> {
-        Planner {
-            shared: &self.shared,
-            header: &self.header,
-            agent: &self.agent,
-            settings: &self.settings,
-            mcp: self.mcp.get(&self.shared.tools, &self.header, &self.agent).await,
-            turn: &self.turn,
-        }
+        Ok(plan::plan(&self.around.planner().await, answer).await)
     }
 
     async fn ask(&mut self) -> Result<Answer, Failure> {
-        spending::check(&self.shared, &self.header).await?;
-        let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
+        spending::check(&self.around.shared, &self.around.header).await?;
+        let (model, name) = self.around.shared.models.resolve(&self.around.agent.model).map_err(failure)?;
         let request = Request {
             model: name,
             system: std::mem::take(&mut self.system),
-            messages: self.messages_with_injected(),
-            tools: self.planner().await.offered(),
+            messages: self.messages_with_injected().await,
+            tools: self.around.planner().await.offered(),
             max_output_tokens: None,
         };
         let (messages, tools) = (request.messages.len(), request.tools.len());
@@ -138,13 +117,13 @@ impl ModelCall {
             for delta in joined(ready) {
                 if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
                     silent = false;
-                    self.shared.metrics.first_token(&self.agent.model, started.elapsed());
+                    self.around.shared.metrics.first_token(&self.around.agent.model, started.elapsed());
                 }
                 match delta {
                     Ok(Delta::Thinking(text)) => self.feed.say(live_call, LiveKind::Thinking, &text),
                     Ok(Delta::Text(text)) => self.feed.say(live_call, LiveKind::Text, &text),
                     Ok(Delta::Retrying { error, reset, attempt }) => {
-                        tracing::warn!(session_id = %self.header.id, attempt, error, "the model call is tried again");
+                        tracing::warn!(session_id = %self.around.header.id, attempt, error, "the model call is tried again");
                         if reset {
                             self.feed.take_back(live_call);
                         }
@@ -152,8 +131,8 @@ impl ModelCall {
                         self.observe(Observation::ApiRequestError { call, message, retrying: true });
                     }
                     Ok(Delta::Finished(mut answer)) => {
-                        let catalog = self.shared.models.catalog();
-                        answer.usage.cost_nanos = catalog.cost_nanos(&self.agent.model, &answer.usage);
+                        let catalog = self.around.shared.models.catalog();
+                        answer.usage.cost_nanos = catalog.cost_nanos(&self.around.agent.model, &answer.usage);
                         self.finished(&answer, started.elapsed());
                         return Ok(answer);
                     }
@@ -167,27 +146,28 @@ impl ModelCall {
             breathe().await;
             deltas = stream.next().await;
         }
-        let message = format!("{} ended its answer without finishing it.", self.agent.model);
+        let message = format!("{} ended its answer without finishing it.", self.around.agent.model);
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
     }
 
     fn finished(&self, answer: &Answer, took: Duration) {
-        self.shared.metrics.model_call(&self.agent.model, took);
+        self.around.shared.metrics.model_call(&self.around.agent.model, took);
         let duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
         self.observe(Observation::PostApiRequest { call: self.call, usage: answer.usage, duration_ms });
     }
 
     fn observe(&self, observation: Observation) {
-        observers::tell(&self.shared, self.turn.clone(), observation);
+        observers::tell(&self.around.shared, self.around.turn.clone(), observation);
     }
 
-    fn messages_with_injected(&mut self) -> Vec<Message> {
+    /// The conversation, with what belongs to the message of this turn and stays out of the log: what hooks said, and
+    /// which tools are missing.
+    async fn messages_with_injected(&mut self) -> Vec<Message> {
         let mut messages = std::mem::take(&mut self.messages);
-        let injected = self.injected.as_deref().unwrap_or_default();
-        if let (false, Some(index)) = (injected.is_empty(), self.turn_message)
-            && let Some(Message::User(content)) = messages.get_mut(index)
-        {
-            content.push(Block::text(format!("\n\n{injected}")));
+        let missing = plan::missing_text(self.around.planner().await.mcp).map(|text| format!("[{text}]"));
+        let injected = self.injected.iter().filter(|text| !text.is_empty()).chain(&missing);
+        if let Some(Message::User(content)) = self.turn_message.and_then(|index| messages.get_mut(index)) {
+            content.extend(injected.map(|text| Block::text(format!("\n\n{text}"))));
         }
         messages
     }

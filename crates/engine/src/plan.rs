@@ -4,19 +4,18 @@ use petasos_core::agent::{AgentDefinition, PermissionPolicy};
 use petasos_core::event::{Danger, ToolEffect};
 use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
-use petasos_core::session::SessionHeader;
-use petasos_core::settings::{ServerTool as Setting, SessionSettings};
+use petasos_core::settings::ServerTool as Setting;
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
-use petasos_tools::mcp::{Offer, OfferedTool};
+use petasos_tools::mcp::{Missing, Offer, OfferedTool};
 use petasos_tools::{
     Audience, Risk, Tool, Toolbox, all_names, canonical_name, clarify, coerce, delegate_task, request_secret,
 };
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::engine::Shared;
-use crate::hooks::{Observation, TurnInfo};
+use crate::hooks::Observation;
 use crate::observers;
+use crate::surroundings::Surroundings;
 
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
@@ -69,27 +68,23 @@ pub(crate) async fn plan(planner: &Planner<'_>, answer: Answer) -> PlannedAnswer
 
 /// What plans depend on.
 pub(crate) struct Planner<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) header: &'a SessionHeader,
-    pub(crate) agent: &'a AgentDefinition,
-    pub(crate) settings: &'a SessionSettings,
+    pub(crate) around: &'a Surroundings,
+    /// The tools of MCP servers.
     pub(crate) mcp: &'a Offer,
-    pub(crate) turn: &'a TurnInfo,
 }
 
 impl Planner<'_> {
     /// The tools that the model is told about. The order changes only with the settings.
     pub(crate) fn offered(&self) -> Vec<ToolSpec> {
         let mut specs: Vec<ToolSpec> = self.custom_tools().collect();
-        let audience = audience(self.header.user_id.as_deref(), self.agent);
-        let server = server_specs(self.agent, &self.shared.tools, audience);
+        let audience = audience(self.around.header.user_id.as_deref(), &self.around.agent);
+        let server = server_specs(&self.around.agent, &self.around.shared.tools, audience);
         let server: Vec<ToolSpec> = server
             .filter(|spec| self.is_on(&spec.name))
             .filter(|spec| !specs.iter().any(|own| own.name == spec.name))
             .collect();
         specs.extend(server);
-        for tool in self.mcp.iter().filter(|tool| self.settings.server_tool(&tool.spec.name) != Setting::Off)
-        {
+        for tool in self.mcp.iter().filter(|tool| self.is_on(&tool.spec.name)) {
             if !specs.iter().any(|other| other.name == tool.spec.name) {
                 specs.push(tool.spec.clone());
             }
@@ -100,36 +95,36 @@ impl Planner<'_> {
     /// The tools that the application runs: those of the session, and those of the agent unless the session has a list
     /// of its own.
     fn custom_tools(&self) -> impl Iterator<Item = ToolSpec> {
-        let of_agent = self.agent.custom_tools().map(|(name, description, input_schema)| ToolSpec {
+        let of_agent = self.around.agent.custom_tools().map(|(name, description, input_schema)| ToolSpec {
             name: name.to_owned(),
             description: description.to_owned(),
             input_schema: input_schema.clone(),
         });
-        let of_session = self.settings.client_tools.iter().map(|tool| ToolSpec {
+        let of_session = self.around.settings.client_tools.iter().map(|tool| ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
             input_schema: tool.input_schema.clone(),
         });
         // The application knows nothing of subagents, and could not answer them.
-        let is_main = self.settings.thread.is_none();
-        let of_agent = (is_main && self.settings.server_tools.is_none()).then_some(of_agent);
+        let is_main = self.around.settings.thread.is_none();
+        let of_agent = (is_main && self.around.settings.server_tools.is_none()).then_some(of_agent);
         of_agent.into_iter().flatten().chain(of_session)
     }
 
     /// Whether a tool that we carry out is there for this session.
     fn is_on(&self, name: &str) -> bool {
-        let for_thread = self.settings.thread.as_ref().is_none_or(|thread| {
+        let for_thread = self.around.settings.thread.as_ref().is_none_or(|thread| {
             let listed = thread.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name));
             listed && !delegate_task::NOT_FOR_SUBAGENTS.contains(&name)
         });
-        for_thread && self.settings.server_tool(name) != Setting::Off
+        for_thread && self.around.settings.server_tool(name) != Setting::Off
     }
 
     /// Plans one call, the `number`th of its answer.
     pub(crate) async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
         let is_custom = self.custom_tools().any(|tool| tool.name == name);
         let name = if is_custom { name } else { canonical_name(name) };
-        let most = self.shared.limits.step_tool_calls;
+        let most = self.around.shared.limits.step_tool_calls;
         if number > most {
             let why = format!("At most {most} calls are carried out at once; make this one again later.");
             return refused(name, Map::new(), why);
@@ -138,7 +133,7 @@ impl Planner<'_> {
             Ok(input) => input,
             Err(why) => return refused(name, Map::new(), why),
         };
-        if let Some(why) = self.shared.hooks.pre_tool_call(self.turn, name, &mut input).await {
+        if let Some(why) = self.around.shared.hooks.pre_tool_call(&self.around.turn, name, &mut input).await {
             let id = ToolUseId::from_uuid(Uuid::now_v7());
             let observation = Observation::PostToolCall {
                 tool_use_id: id.to_string(),
@@ -148,22 +143,22 @@ impl Planner<'_> {
                 is_error: true,
                 duration_ms: 0,
             };
-            observers::tell_and_wait(self.shared, self.turn, observation).await;
+            observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
             return refused_as(id, name, input, why);
         }
         if is_custom {
             let id = ToolUseId::for_custom(Uuid::now_v7());
             return PlannedCall::Custom { id, tool: name.to_owned(), input };
         }
-        if self.agent.has_builtin_tools() && self.is_on(name) {
+        if self.around.agent.has_builtin_tools() && self.is_on(name) {
             match name {
                 clarify::NAME => return ask_user(name, input),
                 request_secret::NAME => return ask_for_secret(name, input),
                 delegate_task::NAME => return self.delegate(input).await,
                 _ => {}
             }
-            let audience = audience(self.header.user_id.as_deref(), self.agent);
-            if let Some(tool) = self.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
+            let audience = audience(self.around.header.user_id.as_deref(), &self.around.agent);
+            if let Some(tool) = self.around.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
                 coerce(&tool.spec().input_schema, &mut input);
                 let effect = tool.effect();
                 let sudo = tool.sudo_command(&input);
@@ -179,7 +174,7 @@ impl Planner<'_> {
                 };
             }
         }
-        if let Some(tool) = self.mcp.get(name).filter(|_| self.settings.server_tool(name) != Setting::Off) {
+        if let Some(tool) = self.mcp.get(name).filter(|_| self.is_on(name)) {
             return self.mcp_call(tool, input).await;
         }
         let offered = self.offered();
@@ -189,15 +184,13 @@ impl Planner<'_> {
         } else {
             format!("There are: {}.", names.join(", "))
         };
-        refused(name, input, format!("There is no tool {name}. {have}"))
+        let missing = missing_text(self.mcp).map(|text| format!(" {text}")).unwrap_or_default();
+        refused(name, input, format!("There is no tool {name}. {have}{missing}"))
     }
 
     async fn mcp_call(&self, tool: &OfferedTool, input: Map<String, Value>) -> PlannedCall {
         let name = &tool.spec.name;
-        let asks = match self.agent.mcp_policy(&tool.server, &[&tool.tool, name]) {
-            Some(policy) => policy == PermissionPolicy::AlwaysAsk,
-            None => tool.effect == ToolEffect::SideEffect,
-        };
+        let asks = tool.asks_by_policy(&self.around.agent);
         PlannedCall::Tool {
             id: ToolUseId::for_mcp(Uuid::now_v7()),
             kind: ToolKind::Mcp,
@@ -222,14 +215,14 @@ impl Planner<'_> {
             Risk::Dangerous { pattern_key, description } => {
                 let danger = Danger { pattern_key, description };
                 if self.is_granted(&danger.grant()).await {
-                    self.by_policy(name, asks_by_policy(self.agent, name, tool)).await
+                    self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await
                 } else {
                     Permission::AskAbout(danger)
                 }
             }
-            Risk::Ordinary => self.by_policy(name, asks_by_policy(self.agent, name, tool)).await,
+            Risk::Ordinary => self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await,
         };
-        match &self.settings.thread {
+        match &self.around.settings.thread {
             Some(_) if needs_password => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
             _ => self.unless_nobody_is_there(name, permission),
         }
@@ -237,7 +230,7 @@ impl Planner<'_> {
 
     /// The same permission, unless it wants somebody asked where nobody is.
     fn unless_nobody_is_there(&self, name: &str, permission: Permission) -> Permission {
-        let Some(thread) = &self.settings.thread else { return permission };
+        let Some(thread) = &self.around.settings.thread else { return permission };
         match &permission {
             Permission::Ask if thread.allowed.contains(name) => Permission::Run,
             Permission::AskAbout(danger) if thread.allowed.contains(&danger.grant()) => Permission::Run,
@@ -248,7 +241,7 @@ impl Planner<'_> {
 
     /// What the session's settings and the agent's policies say about a tool.
     async fn by_policy(&self, name: &str, policy_asks: bool) -> Permission {
-        let asks = match self.settings.server_tool(name) {
+        let asks = match self.around.settings.server_tool(name) {
             Setting::Trusted => false,
             Setting::Untrusted => true,
             Setting::ByPolicy | Setting::Off => policy_asks,
@@ -259,12 +252,12 @@ impl Planner<'_> {
     /// Subagents ask for themselves where it matters, so giving them work does not unless a policy says so.
     async fn delegate(&self, input: Map<String, Value>) -> PlannedCall {
         let name = delegate_task::NAME;
-        let most = self.shared.limits.call_threads;
+        let most = self.around.shared.limits.call_threads;
         let tasks = match delegate_task::parse(&input, most) {
             Ok(tasks) => tasks,
             Err(why) => return refused(name, input, why),
         };
-        let asks = self.agent.builtin_policy(&[name]) == Some(PermissionPolicy::AlwaysAsk);
+        let asks = self.around.agent.builtin_policy(&[name]) == Some(PermissionPolicy::AlwaysAsk);
         let goals: Vec<&str> = tasks.iter().map(|task| task.goal.as_str()).collect();
         PlannedCall::Tool {
             id: ToolUseId::from_uuid(Uuid::now_v7()),
@@ -281,11 +274,21 @@ impl Planner<'_> {
 
     /// Whether the user allowed this agent the tool or danger for good.
     async fn is_granted(&self, tool: &str) -> bool {
-        let Some(user_id) = &self.header.user_id else { return false };
-        let grants = self.shared.store.grants(&self.header.tenant, &self.header.agent_id, user_id).await;
+        let Some(user_id) = &self.around.header.user_id else { return false };
+        let grants = self.around.shared.store.grants(&self.around.header.tenant, &self.around.header.agent_id, user_id).await;
         // If the grants cannot be read, asking once too often is the safe side.
         grants.is_ok_and(|tools| tools.iter().any(|granted| granted == tool))
     }
+}
+
+/// What the model is told about MCP servers that cannot be used.
+pub(crate) fn missing_text(offer: &Offer) -> Option<String> {
+    let missing = offer.missing.iter().map(|missing| {
+        let Missing { server, problem } = missing;
+        format!("The MCP server {server} cannot be used now ({problem}); its tools are missing.")
+    });
+    let texts: Vec<String> = missing.collect();
+    (!texts.is_empty()).then(|| texts.join(" "))
 }
 
 fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {

@@ -2,14 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt;
-use petasos_core::agent::AgentDefinition;
 use petasos_core::event::Block;
-use petasos_core::session::SessionHeader;
-use petasos_core::settings::SessionSettings;
 use petasos_core::state::{Call, CallKind};
 use petasos_core::step::Input;
 use petasos_tools::{Dispatcher, Invocation, ToolOutput, delegate_task};
@@ -18,23 +14,16 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::actor::Report;
-use crate::engine::Shared;
-use crate::hooks::{Observation, TurnInfo};
-use crate::mcp::McpTools;
+use crate::hooks::Observation;
+use crate::surroundings::Surroundings;
 use crate::{delegate, observers};
 
 /// One tool call.
 #[derive(Clone)]
 pub(crate) struct ToolRun {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) header: Arc<SessionHeader>,
-    /// What the session sets for itself.
-    pub(crate) settings: SessionSettings,
+    pub(crate) around: Surroundings,
     /// What was allowed for the rest of the session.
     pub(crate) allowed: BTreeSet<String>,
-    pub(crate) agent: Arc<AgentDefinition>,
-    pub(crate) mcp: McpTools,
-    pub(crate) turn: TurnInfo,
     /// What it finds in its environment.
     pub(crate) secrets: BTreeMap<String, SecretString>,
     /// The password that it was given.
@@ -46,7 +35,7 @@ pub(crate) struct ToolRun {
 
 /// Runs the tool and reports what came of it, whatever happens on the way.
 pub(crate) async fn run(job: ToolRun) {
-    let span = tracing::info_span!("tool_call", session_id = %job.header.id, tool = job.call.tool);
+    let span = tracing::info_span!("tool_call", session_id = %job.around.header.id, tool = job.call.tool);
     let executed = AssertUnwindSafe(job.execute()).catch_unwind().instrument(span).await;
     let output = executed.unwrap_or_else(|_| {
         ToolOutput::error(format!("The tool {} ended in a bug; its outcome is unknown.", job.call.tool))
@@ -70,18 +59,18 @@ impl ToolRun {
             is_error: output.is_error,
             duration_ms: started.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         };
-        observers::tell_and_wait(&self.shared, &self.turn, observation).await;
+        observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
         let text = self.transformed(&output.text).await.unwrap_or(output.text);
-        ToolOutput { text: bounded(text, self.shared.max_tool_output_chars), is_error: output.is_error }
+        ToolOutput { text: bounded(text, self.around.shared.max_tool_output_chars), is_error: output.is_error }
     }
 
     /// What hooks put in place of the result. One that panics puts nothing there: the tool has run, and what came
     /// of it must not be lost.
     async fn transformed(&self, text: &str) -> Option<String> {
         let transform =
-            async { self.shared.hooks.transform_tool_result(&self.turn, &self.call.tool, text).await };
+            async { self.around.shared.hooks.transform_tool_result(&self.around.turn, &self.call.tool, text).await };
         AssertUnwindSafe(transform).catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!(session_id = %self.turn.session_id, "a hook ended in a bug");
+            tracing::error!(session_id = %self.around.turn.session_id, "a hook ended in a bug");
             None
         })
     }
@@ -90,7 +79,7 @@ impl ToolRun {
         if self.call.tool == delegate_task::NAME {
             return delegate::run(self).await;
         }
-        let limit = self.shared.tool_time;
+        let limit = self.around.shared.tool_time;
         let running = async {
             match self.call.kind {
                 CallKind::Mcp => self.run_mcp_tool().await,
@@ -104,9 +93,13 @@ impl ToolRun {
     }
 
     async fn run_mcp_tool(&self) -> ToolOutput {
-        let offer = self.mcp.get(&self.shared.tools, &self.header, &self.agent).await;
+        let Surroundings { shared, mcp, header, agent, .. } = &self.around;
+        let offer = mcp.get(&shared.tools, header, agent).await;
         match offer.get(&self.call.tool) {
-            Some(tool) => tool.call(self.call.input.clone()).await,
+            Some(tool) => {
+                let output = tool.call(self.call.input.clone()).await;
+                shared.tools.keep_long_output(&self.invocation(), output)
+            }
             None => ToolOutput::error(format!(
                 "The MCP server that has the tool {} cannot be reached, or has it no more.",
                 self.call.tool
@@ -115,26 +108,25 @@ impl ToolRun {
     }
 
     async fn run_builtin_tool(&self) -> ToolOutput {
-        let Some(tool) = self.shared.tools.get(&self.call.tool) else {
+        let Some(tool) = self.around.shared.tools.get(&self.call.tool) else {
             return ToolOutput::error(format!("The tool {} is not there any more.", self.call.tool));
         };
-        let invocation = Invocation {
+        tool.run(self.invocation()).await
+    }
+
+    fn invocation(&self) -> Invocation {
+        let Surroundings { header, settings, .. } = &self.around;
+        Invocation {
             tool_use_id: self.call.id.clone(),
             input: self.call.input.clone(),
-            tenant: self.header.tenant.clone(),
-            session_id: self
-                .settings
-                .thread
-                .as_ref()
-                .map_or(&self.header.id, |thread| &thread.parent)
-                .clone(),
-            agent_id: self.header.agent_id.clone(),
-            user_id: self.header.user_id.clone(),
+            tenant: header.tenant.clone(),
+            session_id: settings.thread.as_ref().map_or(&header.id, |thread| &thread.parent).clone(),
+            agent_id: header.agent_id.clone(),
+            user_id: header.user_id.clone(),
             secrets: self.secrets.clone(),
             sudo_password: self.sudo_password.clone(),
             dispatcher: Some(Dispatcher::new(self.clone())),
-        };
-        tool.run(invocation).await
+        }
     }
 }
 

@@ -19,6 +19,12 @@ pub enum McpAnswers {
     Events,
     /// As an event stream that never gets to the answer of a call.
     EndlessEvents,
+    /// As JSON; the answer of a call is 32 MB of it.
+    HugeJson,
+    /// As JSON; a call is never answered.
+    NoAnswer,
+    /// Not at all.
+    Silence,
 }
 
 /// An MCP server over streamable HTTP. Its tool `echo` only looks.
@@ -77,6 +83,14 @@ async fn answer(
     let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
     let events = [(header::CONTENT_TYPE, "text/event-stream")];
     match answers {
+        McpAnswers::HugeJson if is_call => {
+            let text = "x".repeat(32 * 1024 * 1024);
+            let result = json!({ "content": [{ "type": "text", "text": text }] });
+            Json(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })).into_response()
+        }
+        McpAnswers::NoAnswer if is_call => std::future::pending().await,
+        McpAnswers::Silence => std::future::pending().await,
+        McpAnswers::HugeJson | McpAnswers::NoAnswer => Json(reply).into_response(),
         McpAnswers::Json => Json(reply).into_response(),
         McpAnswers::EndlessEvents if is_call => {
             let chunk = bytes::Bytes::from("data: ".to_owned() + &"x".repeat(64 * 1024));

@@ -97,10 +97,15 @@ impl Collector {
 
 /// A text as the model gets it: whole if it is short, else as the beginning, the end and the path of all of it.
 pub fn bounded(workspace: &Workspace, tool_use_id: &str, text: String) -> String {
-    if text.len() <= HEAD + TAIL {
+    if !is_long(&text) {
         return text;
     }
     let mut collector = Collector::new(tool_use_id);
     collector.push(workspace, text.as_bytes());
     collector.finish(workspace)
+}
+
+/// Whether a text is too long to be shown whole.
+pub(crate) fn is_long(text: &str) -> bool {
+    text.len() > HEAD + TAIL
 }

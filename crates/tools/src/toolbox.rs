@@ -9,6 +9,7 @@ use petasos_sandbox::Sandbox;
 use crate::commands::Approvals;
 use crate::execute_code::ExecuteCode;
 use crate::mcp::McpServers;
+use crate::output::{bounded, is_long};
 use crate::patch::Patch;
 use crate::process::ProcessTool;
 use crate::processes::Processes;
@@ -16,7 +17,7 @@ use crate::read_file::ReadFile;
 use crate::search_files::SearchFiles;
 use crate::terminal::Terminal;
 use crate::todo::Todo;
-use crate::tool::Tool;
+use crate::tool::{Invocation, Tool, ToolOutput};
 use crate::web_extract::WebExtract;
 use crate::web_search::{SearchEngine, WebSearch};
 use crate::workspace::Workspaces;
@@ -38,6 +39,8 @@ pub struct Options {
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     mcp: McpServers,
+    /// Where long results are kept, if anywhere.
+    workspaces: Option<Workspaces>,
 }
 
 impl Toolbox {
@@ -45,7 +48,7 @@ impl Toolbox {
     pub fn builtin(options: Options) -> Self {
         let Options { workspaces, sandbox, approvals } = options;
         let processes = Processes::default();
-        let mut toolbox = Toolbox::default();
+        let mut toolbox = Toolbox { workspaces: Some(workspaces.clone()), ..Toolbox::default() };
         toolbox.add(ExecuteCode { workspaces: workspaces.clone(), sandbox: sandbox.clone() });
         toolbox.add(Patch { workspaces: workspaces.clone() });
         toolbox.add(ReadFile { workspaces: workspaces.clone() });
@@ -80,6 +83,19 @@ impl Toolbox {
     /// The MCP servers.
     pub fn mcp(&self) -> &McpServers {
         &self.mcp
+    }
+
+    /// What the model gets of a result from elsewhere: of a long one the beginning, the end, and the path of all of it
+    /// in the workspace of the call.
+    pub fn keep_long_output(&self, invocation: &Invocation, output: ToolOutput) -> ToolOutput {
+        let open = |workspaces: &Workspaces| workspaces.open(invocation).ok();
+        match self.workspaces.as_ref().filter(|_| is_long(&output.text)).and_then(open) {
+            Some(workspace) => {
+                let text = bounded(&workspace, &invocation.tool_use_id, output.text);
+                ToolOutput { text, is_error: output.is_error }
+            }
+            None => output,
+        }
     }
 
     /// The tool of that name; `shell` is `terminal`.

@@ -371,6 +371,8 @@ pub(crate) struct McpServer {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Mcp {
+    /// How long a session waits for a server's tools before it goes on without them.
+    pub(crate) wait_seconds: Option<Seconds>,
     /// How long a server may take until its tools are known.
     pub(crate) connect_seconds: Option<Seconds>,
     /// How long one call may take.

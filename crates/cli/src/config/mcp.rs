@@ -55,6 +55,7 @@ pub(super) fn servers(
 /// How they are used.
 pub(super) fn settings(file: &Mcp) -> Settings {
     let mut settings = Settings::default();
+    set(&mut settings.wait_time, time(file.wait_seconds));
     set(&mut settings.connect_time, time(file.connect_seconds));
     set(&mut settings.call_time, time(file.call_seconds));
     set(&mut settings.idle_time, time(file.idle_seconds));

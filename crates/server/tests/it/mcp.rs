@@ -170,20 +170,43 @@ async fn servers_over_http_get_the_headers_of_the_configuration() {
 
 #[tokio::test]
 async fn an_agent_reaches_private_addresses_only_if_the_operator_allows_it() {
-    for (allow, names) in [(&["127.0.0.1"][..], &["mcp_mine_echo"][..]), (&[], &[])] {
-        let remote = McpServer::start(McpAnswers::Json).await;
-        let server = start([], settings(), allow).await;
-        let servers = json!([{ "type": "url", "name": "mine", "url": remote.url }]);
-        let tools = json!([{ "type": "mcp_toolset", "mcpServerName": "mine" }]);
-        let agent = server.agent_with(json!({ "mcpServers": servers, "tools": tools })).await;
-        let session = server.client.session(&agent).await;
-        server.model.script([Reply::text("Hello.")]);
-        let mut stream = server.client.stream(&session, "").await;
-        server.client.message(&session, "hello").await.expect(200);
-        assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
-        assert_eq!(offered(&server), names);
-        assert_eq!(remote.seen().is_empty(), allow.is_empty());
-    }
+    let remote = McpServer::start(McpAnswers::Json).await;
+    let definition = json!({
+        "name": "a", "model": "openai/scripted",
+        "mcpServers": [{ "type": "url", "name": "mine", "url": remote.url }],
+        "tools": [{ "type": "mcp_toolset", "mcpServerName": "mine" }],
+    });
+    let server = start([], settings(), &[]).await;
+    let refused = server.client.post("/v1/agents", definition.clone()).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(refused.body["message"].as_str().unwrap().contains("mcpServers[0].url"), "{}", refused.body);
+    assert!(remote.seen().is_empty());
+
+    let server = start([], settings(), &["127.0.0.1"]).await;
+    let session = server.client.session(&server.client.agent(definition).await).await;
+    let frames = turn(&server, &session, "mcp_mine_echo", json!({ "text": "near" })).await;
+    assert_eq!(result(&frames), ("near".to_owned(), false));
+}
+
+#[tokio::test]
+async fn long_output_is_kept_in_the_workspace() {
+    let server = start([("py", program(&[]))], settings(), &[]).await;
+    let agent = server
+        .agent_with(json!({ "tools": [
+            { "type": "mcp_toolset", "mcpServerName": "py" },
+            { "type": "agent_toolset" },
+        ] }))
+        .await;
+    let session = server.client.session(&agent).await;
+    let (text, is_error) = result(&turn(&server, &session, "mcp_py_long", json!({})).await);
+    assert!(!is_error && text.len() < 40_000, "{} bytes", text.len());
+    assert!(text.starts_with("line 0\n") && text.ends_with("line 19999\n"));
+    let (_, path) = text.split_once("all of it is in ").expect("a path");
+    let path = path.split(' ').next().unwrap();
+    let frames =
+        turn(&server, &session, "read_file", json!({ "path": path, "offset": 10_001, "limit": 1 })).await;
+    let read = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    assert!(read.data["payload"].to_string().contains("line 10000"), "{}", read.data);
 }
 
 #[tokio::test]

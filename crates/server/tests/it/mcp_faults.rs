@@ -69,6 +69,52 @@ async fn an_endless_event_stream_is_dammed() {
 }
 
 #[tokio::test]
+async fn a_huge_body_is_not_read_and_a_call_without_answer_is_given_up() {
+    let http = |url: &str| ServerDefinition {
+        reach: Reach::Http { url: url.to_owned(), headers: Default::default() },
+        tenants: Tenants::All,
+    };
+    let (huge, hangs) =
+        (McpServer::start(McpAnswers::HugeJson).await, McpServer::start(McpAnswers::NoAnswer).await);
+    let short = Settings { call_time: Duration::from_secs(3), ..settings() };
+    let server = start([("huge", http(&huge.url)), ("hangs", http(&hangs.url))], short, &[]).await;
+    for (name, words) in [("huge", "was lost during the call"), ("hangs", "did not answer within 3 s")] {
+        let session = session_with(&server, name, json!({})).await;
+        let frames = turn(&server, &session, &format!("mcp_{name}_echo"), json!({})).await;
+        let (text, is_error) = result(&frames);
+        assert!(is_error && text.contains(words) && text.len() < 2000, "{text}");
+        assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+        assert_goes_on(&server, &session).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_server_is_not_waited_for_and_the_model_is_told() {
+    let remote = McpServer::start(McpAnswers::Silence).await;
+    let silent = ServerDefinition {
+        reach: Reach::Http { url: remote.url, headers: Default::default() },
+        tenants: Tenants::All,
+    };
+    let short = Settings { wait_time: Duration::from_millis(300), ..settings() };
+    let server = start([("silent", silent), ("py", program(&[]))], short, &[]).await;
+    let tools = json!([
+        { "type": "mcp_toolset", "mcpServerName": "silent" },
+        { "type": "mcp_toolset", "mcpServerName": "py" },
+    ]);
+    let agent = server.agent_with(json!({ "tools": tools })).await;
+    let session = server.client.session(&agent).await;
+    let began = std::time::Instant::now();
+    let frames = turn(&server, &session, "mcp_silent_echo", json!({})).await;
+    assert!(began.elapsed() < settings().connect_time / 2, "{:?}", began.elapsed());
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+    let requests = server.model.requests();
+    let missing = "The MCP server silent cannot be used now (it did not answer within 0.3 s)";
+    assert!(requests[0].body["messages"].to_string().contains(missing), "{}", requests[0].body);
+    let told = requests[1].body["messages"].to_string();
+    assert!(told.contains("There is no tool mcp_silent_echo"), "{told}");
+}
+
+#[tokio::test]
 async fn lies_are_left_out_or_told() {
     let server = start([("py", program(&[])), ("liar", program(&["lists-nonsense"]))], settings(), &[]).await;
     let session = session_with(&server, "py", json!({})).await;

@@ -19,6 +19,7 @@ tools = [
     {"name": "nonsense", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "fail", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "grow", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
+    {"name": "long", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
     {"name": "environment", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
 ]
 
@@ -41,6 +42,8 @@ def call(name, arguments):
         return text("it cannot be done", isError=True)
     if name == "environment":
         return text(" ".join(sorted(os.environ)))
+    if name == "long":
+        return text("".join(f"line {number}\n" for number in range(20_000)))
     if name == "grow":
         tools.append({"name": "new", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}})
         send({"method": "notifications/tools/list_changed"})

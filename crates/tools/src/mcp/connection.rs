@@ -1,29 +1,20 @@
 //! One server: connected when it is needed, again when it was lost, and no longer than it is used.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use petasos_sandbox::Sandbox;
-use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, PaginatedRequestParams,
-    ProtocolVersion,
-};
-use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService,
-    serve_client_with_lifecycle,
-};
-use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::common::client_side_sse::ExponentialBackoff;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::{ClientHandler, ServiceError};
+use rmcp::ServiceError;
+use rmcp::model::{CallToolRequestParams, PaginatedRequestParams};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
+use super::connect::{Client, connect_http, connect_program, with_causes};
 use super::definition::{Program, Settings};
 use super::http::Http;
+use super::listing::{Listed, Listing};
 use super::output::output;
 use super::program::{self, Complaints, Running};
 use super::schema;
@@ -57,6 +48,7 @@ pub(super) struct Connection {
     connector: Connector,
     settings: Settings,
     state: Mutex<State>,
+    listing: Listing,
 }
 
 #[derive(Default)]
@@ -69,8 +61,6 @@ struct State {
     is_watched: bool,
 }
 
-type Client = RunningService<RoleClient, Listener>;
-
 struct Open {
     client: Arc<Client>,
     tools: Arc<[ListedTool]>,
@@ -79,32 +69,29 @@ struct Open {
     program: Option<Running>,
 }
 
-/// Hears what a server says unasked.
-struct Listener {
-    tools_changed: AtomicBool,
-}
-
-impl ClientHandler for Listener {
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.store(true, Ordering::Release);
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(
-            ClientCapabilities::default(),
-            Implementation::new("petasos", env!("CARGO_PKG_VERSION")),
-        )
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-    }
-}
-
 impl Connection {
     pub(super) fn new(name: String, connector: Connector, settings: Settings) -> Arc<Self> {
-        Arc::new(Connection { name, connector, settings, state: Mutex::default() })
+        Arc::new(Connection { name, connector, settings, state: Mutex::default(), listing: Listing::default() })
+    }
+
+    /// The server's tools, if it says in time what they are. A server that is slower is still waited for, in the
+    /// background, and whoever asks later finds them.
+    pub(super) async fn tools_in_time(self: &Arc<Self>) -> Listed {
+        let connection = Arc::clone(self);
+        self.listing.ask(self.settings.wait_time, async move { connection.tools().await }).await
+    }
+
+    /// The server's tools as far as they are known. It is not connected for them again.
+    pub(super) async fn known_tools(self: &Arc<Self>) -> Listed {
+        let is_open = self.state.try_lock().is_ok_and(|state| state.open.is_some());
+        match self.listing.known() {
+            Some(tools) if !is_open => Ok(tools),
+            _ => self.tools_in_time().await,
+        }
     }
 
     /// The server's tools, as it last listed them.
-    pub(super) async fn tools(self: &Arc<Self>) -> Result<Arc<[ListedTool]>, String> {
+    pub(super) async fn tools(self: &Arc<Self>) -> Listed {
         let mut state = self.connected().await?;
         let Some(open) = &mut state.open else { return Err("it is closed".to_owned()) };
         if open.client.service().tools_changed.swap(false, Ordering::AcqRel) {
@@ -122,6 +109,7 @@ impl Connection {
                 }
             }
         }
+        self.listing.remember(&open.tools);
         Ok(Arc::clone(&open.tools))
     }
 
@@ -313,59 +301,7 @@ impl Open {
     }
 }
 
-impl Listener {
-    fn new() -> Self {
-        Listener { tools_changed: AtomicBool::new(false) }
-    }
-}
-
-async fn connect_program(mut running: Running, message_bytes: usize) -> Result<(Client, Running), String> {
-    let (Some(stdout), Some(stdin)) = (running.stdout.take(), running.stdin.take()) else {
-        return Err("its streams are not there".to_owned());
-    };
-    let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(message_bytes);
-    let lifecycle = ClientLifecycleMode::Initialize;
-    match serve_client_with_lifecycle(Listener::new(), transport, lifecycle).await {
-        Ok(client) => Ok((client, running)),
-        Err(error) => Err(format!("{}{}", with_causes(&error), running.last_words().await)),
-    }
-}
-
-async fn connect_http(http: &Http, url: &str) -> Result<Client, String> {
-    let serve = |lifecycle| {
-        let mut retries = ExponentialBackoff::default();
-        retries.max_times = Some(3);
-        let mut config = StreamableHttpClientTransportConfig::with_uri(url);
-        config.retry_config = Arc::new(retries);
-        let transport = StreamableHttpClientTransport::with_client(http.clone(), config);
-        serve_client_with_lifecycle(Listener::new(), transport, lifecycle)
-    };
-    match serve(ClientLifecycleMode::Initialize).await {
-        // Servers of the newest protocol need not know the handshake of the older ones.
-        Err(ClientInitializeError::JsonRpcError(error)) => {
-            let newest = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-            serve(newest).await.map_err(|_| error.message.to_string())
-        }
-        served => served.map_err(|error| with_causes(&error)),
-    }
-}
-
 /// How long a server is left alone after so many failures in a row.
 fn pause(failures: u32) -> Duration {
     Duration::from_secs(1).saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(MAX_PAUSE)
-}
-
-/// An error and what it comes from, in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        next = cause.source();
-    }
-    text
 }

@@ -64,6 +64,8 @@ impl Tenants {
 /// Bounds of all servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// How long a session or a caller waits for a server's tools before it goes on without them.
+    pub wait_time: Duration,
     /// How long a server may take until its tools are known.
     pub connect_time: Duration,
     /// How long one call may take.
@@ -77,6 +79,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            wait_time: Duration::from_secs(5),
             connect_time: Duration::from_secs(30),
             call_time: Duration::from_secs(300),
             idle_time: Duration::from_secs(600),

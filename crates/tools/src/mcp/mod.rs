@@ -6,9 +6,11 @@
 //!
 //! No type of the MCP library is visible outside of this module. Nothing here decides what may run.
 
+mod connect;
 mod connection;
 mod definition;
 mod http;
+mod listing;
 mod names;
 mod offer;
 mod output;
@@ -18,5 +20,5 @@ mod servers;
 mod streams;
 
 pub use definition::{Program, Reach, ServerDefinition, Settings, Tenants};
-pub use offer::{Offer, OfferedTool};
+pub use offer::{Missing, Offer, OfferedTool};
 pub use servers::McpServers;

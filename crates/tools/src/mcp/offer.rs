@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use petasos_core::agent::{AgentDefinition, PermissionPolicy};
 use petasos_core::event::ToolEffect;
 use petasos_core::model::ToolSpec;
 use serde_json::{Map, Value};
@@ -16,6 +17,24 @@ const MAX_PREVIEW: usize = 200;
 #[derive(Default)]
 pub struct Offer {
     tools: Vec<OfferedTool>,
+    /// The servers whose tools are not in it.
+    pub missing: Vec<Missing>,
+}
+
+/// A server whose tools could not be had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The server, as the agent calls it.
+    pub server: String,
+    /// Why not.
+    pub problem: String,
+}
+
+impl Missing {
+    /// Whether a tool of this name could be one of its own.
+    pub fn could_have(&self, tool: &str) -> bool {
+        tool.starts_with(&tool_name(&self.server, ""))
+    }
 }
 
 /// One tool of an MCP server.
@@ -80,6 +99,14 @@ impl OfferedTool {
             preview.push('…');
         }
         Some(preview)
+    }
+
+    /// Whether calls ask a person first, by an agent's policies or, without any, by what the tool does.
+    pub fn asks_by_policy(&self, agent: &AgentDefinition) -> bool {
+        match agent.mcp_policy(&self.server, &[&self.tool, &self.spec.name]) {
+            Some(policy) => policy == PermissionPolicy::AlwaysAsk,
+            None => self.effect == ToolEffect::SideEffect,
+        }
     }
 
     /// Carries out one call. Dropping the future stops waiting for it.

@@ -12,7 +12,7 @@ use petasos_sandbox::{Backend, Limits, Sandbox, Supervisor};
 use super::connection::{Connection, Connector};
 use super::definition::{Reach, ServerDefinition, Settings, Tenants};
 use super::http::Http;
-use super::offer::Offer;
+use super::offer::{Missing, Offer};
 
 /// The most servers that agents' URLs may keep open at a time.
 const MAX_BY_URL: usize = 256;
@@ -33,6 +33,15 @@ struct Shared {
     options: Options,
     guard: Guard,
     settings: Settings,
+}
+
+/// Which tools are asked for.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// Those of servers that are there.
+    Usable,
+    /// Those that servers once said they have.
+    Known,
 }
 
 struct Configured {
@@ -80,26 +89,45 @@ impl McpServers {
         self.shared.configured.get(name).is_some_and(|server| server.tenants.has(tenant))
     }
 
-    /// The tools of all toolsets of an agent. Those of a server that cannot be reached are missing, and the log says
-    /// why.
+    /// Why an agent of this tenant may not name this address, if it may not.
+    pub fn problem_with(&self, tenant: &TenantId, url: &str) -> Option<String> {
+        let mut usable = self.shared.configured.values().filter(|server| server.tenants.has(tenant));
+        if usable.any(|server| server.url.as_deref() == Some(url)) {
+            return None;
+        }
+        self.shared.guard.check(url).err().map(|error| error.to_string())
+    }
+
+    /// The tools of all toolsets of an agent, for a session that is about to use them. Servers that do not say in
+    /// time what they have are missing.
     pub async fn offer(&self, tenant: &TenantId, agent: &AgentDefinition) -> Offer {
+        let offer = self.listed(tenant, agent, Wanted::Usable).await;
+        for Missing { server, problem } in &offer.missing {
+            tracing::warn!(server, problem, "an MCP server cannot be used; its tools are missing");
+        }
+        offer
+    }
+
+    /// The same as far as it is known: no server is connected to that has said before what it has.
+    pub async fn known(&self, tenant: &TenantId, agent: &AgentDefinition) -> Offer {
+        self.listed(tenant, agent, Wanted::Known).await
+    }
+
+    async fn listed(&self, tenant: &TenantId, agent: &AgentDefinition, wanted: Wanted) -> Offer {
         let mut offer = Offer::default();
         let names: Vec<&str> = agent.mcp_toolsets().collect();
         let listed = join_all(names.iter().map(|name| async move {
             let connection = self.connection(tenant, agent, name)?;
-            let tools = connection.tools().await?;
+            let tools = match wanted {
+                Wanted::Usable => connection.tools_in_time().await?,
+                Wanted::Known => connection.known_tools().await?,
+            };
             Ok::<_, String>((connection, tools))
         }));
         for (name, listed) in names.iter().zip(listed.await) {
             match listed {
                 Ok((connection, tools)) => offer.add(name, &connection, &tools),
-                Err(problem) => {
-                    tracing::warn!(
-                        server = name,
-                        problem,
-                        "an MCP server cannot be used; its tools are missing"
-                    );
-                }
+                Err(problem) => offer.missing.push(Missing { server: (*name).to_owned(), problem }),
             }
         }
         offer

@@ -3,7 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::routing;
+use futures_util::future::join_all;
 use petasos_core::agent::AgentVersion;
+use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::Engine;
 use petasos_store::PageRequest;
@@ -34,17 +36,20 @@ async fn meta(
     let (mut agents, mut after) = (Vec::new(), None);
     loop {
         let page = engine.agents(&tenant, PageRequest { after, limit: AT_ONCE }).await?;
-        agents.extend(page.items.iter().map(|agent| info(&engine, agent)));
+        agents.extend(page.items);
         after = page.next;
         if after.is_none() {
-            return Ok(Json(GetMeta { version: VERSION, agents }));
+            break;
         }
     }
+    // All at once, so that many slow MCP servers cost no more time than one.
+    let agents = join_all(agents.iter().map(|agent| info(&engine, &tenant, agent))).await;
+    Ok(Json(GetMeta { version: VERSION, agents }))
 }
 
-fn info(engine: &Engine, agent: &AgentVersion) -> AgentInfo {
+async fn info(engine: &Engine, tenant: &TenantId, agent: &AgentVersion) -> AgentInfo {
     let definition = &agent.definition;
-    let tools = engine.server_tools(definition, None).into_iter().map(|tool| ToolSpec {
+    let tools = engine.server_tools(tenant, definition, None).await.known.into_iter().map(|tool| ToolSpec {
         name: tool.spec.name,
         title: None,
         description: tool.spec.description,

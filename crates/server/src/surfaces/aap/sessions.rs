@@ -4,11 +4,12 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use petasos_core::ids::{AgentId, SessionId};
 use petasos_core::key::KeyScope;
 use petasos_core::settings::SessionSettings;
-use petasos_engine::{Engine, Error, NewSession, SessionDetail};
+use petasos_engine::{Engine, Error, NewSession, ServerTools, SessionDetail};
 use petasos_store::{Cursor, PageRequest, SessionFilter};
 use serde_json::json;
 
@@ -80,7 +81,7 @@ async fn create(
     if seed::has_image(&log) && !engine.takes_images(&agent.definition.model) {
         return Err(no_images("messages", &agent.definition.model));
     }
-    let tools = engine.server_tools(&agent.definition, None);
+    let tools = engine.server_tools(&tenant, &agent.definition, None).await;
     let wishes = Wishes {
         server_tools: Some(body.agent.tools),
         options: body.agent.options,
@@ -116,14 +117,15 @@ async fn list(
         folding.push(engine.session_detail(&tenant, &record.header.id));
     }
     let mut folded = stream::iter(folding).buffered(AT_ONCE);
-    let mut sessions = Vec::with_capacity(page.items.len());
+    let mut details = Vec::with_capacity(page.items.len());
     while let Some(detail) = folded.next().await {
         match detail {
             // It was deleted while the page was read.
             Err(Error::NotFound { .. }) => {}
-            detail => sessions.push(info(&engine, &detail?)),
+            detail => details.push(detail?),
         }
     }
+    let sessions = join_all(details.iter().map(|detail| info(&engine, detail))).await;
     Ok(Json(GetSessions { sessions, next: page.next.map(|cursor| cursor.0) }))
 }
 
@@ -134,7 +136,7 @@ async fn get(
 ) -> Result<Json<SessionInfo>, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let detail = engine.session_detail(&tenant, &session_id).await?;
-    Ok(Json(info(&engine, &detail)))
+    Ok(Json(info(&engine, &detail).await))
 }
 
 async fn delete(
@@ -146,10 +148,17 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn info(engine: &Engine, detail: &SessionDetail) -> SessionInfo {
+async fn info(engine: &Engine, detail: &SessionDetail) -> SessionInfo {
     let settings = detail.state.settings.clone().unwrap_or_default();
     let agent = &detail.agent.definition;
-    let tools = engine.server_tools(agent, detail.header.user_id.as_deref());
+    let tools = match settings.server_tools {
+        None => {
+            let header = &detail.header;
+            engine.server_tools(&header.tenant, agent, header.user_id.as_deref()).await
+        }
+        // It says for itself which it has.
+        Some(_) => ServerTools::default(),
+    };
     SessionInfo {
         session_id: detail.header.id.to_string(),
         agent: show_agent(detail.header.agent_id.as_str(), agent, &tools, &settings),

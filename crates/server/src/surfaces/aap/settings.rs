@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use petasos_core::agent::{AgentDefinition, is_tool_name};
 use petasos_core::settings::{ClientTool, EnabledTool, SessionSettings};
-use petasos_engine::ServerTool;
+use petasos_engine::ServerTools;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -31,8 +31,8 @@ pub(super) struct Chosen {
 /// The agent that the settings are for.
 pub(super) struct Choices<'a> {
     pub(super) agent: &'a AgentDefinition,
-    /// Its tools that we carry out.
-    pub(super) tools: &'a [ServerTool],
+    /// Its tools that we or MCP servers carry out.
+    pub(super) tools: &'a ServerTools,
 }
 
 impl Choices<'_> {
@@ -56,16 +56,15 @@ impl Choices<'_> {
         let mut enabled: Vec<EnabledTool> = Vec::with_capacity(wanted.len());
         for (index, tool) in wanted.iter().enumerate() {
             let at = format!("agent.tools[{index}].name");
-            let Some(known) = self.tools.iter().find(|known| known.is_called(&tool.name)) else {
-                let known: Vec<&str> = self.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+            let Some(name) = self.tools.name(&tool.name) else {
+                let known: Vec<&str> = self.tools.known.iter().map(|tool| tool.spec.name.as_str()).collect();
                 let problem = format!("the agent has no tool {:?}; it has: {}", tool.name, known.join(", "));
                 return Err(Problem::validation(at, problem));
             };
-            let name = known.spec.name.clone();
             if enabled.iter().any(|earlier| earlier.name == name) {
                 return Err(Problem::validation(at, format!("{:?} is listed twice", tool.name)));
             }
-            enabled.push(EnabledTool { name, trust: tool.trust });
+            enabled.push(EnabledTool { name: name.to_owned(), trust: tool.trust });
         }
         Ok(enabled)
     }
@@ -76,7 +75,7 @@ impl Choices<'_> {
             Some(tools) => tools.iter().map(|tool| tool.name.as_str()).collect(),
             None => {
                 let custom = self.agent.custom_tools().map(|(name, _, _)| name);
-                self.tools.iter().map(|tool| tool.spec.name.as_str()).chain(custom).collect()
+                self.tools.known.iter().map(|tool| tool.spec.name.as_str()).chain(custom).collect()
             }
         };
         for (index, tool) in settings.client_tools.iter().enumerate() {
@@ -150,13 +149,13 @@ pub(super) fn show_client_tool(tool: &ClientTool) -> ToolSpec {
 pub(super) fn show_agent(
     name: &str,
     agent: &AgentDefinition,
-    tools: &[ServerTool],
+    tools: &ServerTools,
     settings: &SessionSettings,
 ) -> AgentConfig {
     let shown = |name: &str, trust| ServerToolRef { name: name.to_owned(), trust };
     let tools = match &settings.server_tools {
         Some(enabled) => enabled.iter().map(|tool| shown(&tool.name, tool.trust)).collect(),
-        None => tools.iter().map(|tool| shown(&tool.spec.name, tool.trusted)).collect(),
+        None => tools.known.iter().map(|tool| shown(&tool.spec.name, tool.trusted)).collect(),
     };
     let value = |option: &petasos_core::agent_option::AgentOption| {
         let is_set = settings.secret_options.contains(&option.name) || !option.default.is_empty();

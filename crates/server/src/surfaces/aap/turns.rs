@@ -63,7 +63,7 @@ async fn begin(
 ) -> Result<(Reader, Show), Problem> {
     for _ in 0..MAX_ATTEMPTS {
         let detail = app.engine.session_detail(tenant, session_id).await?;
-        let Planned { submission, told } = plan(app, &detail, turn)?;
+        let Planned { submission, told } = plan(app, &detail, turn).await?;
         // It listens before there is anything to hear.
         let reader = app.engine.follow_on(&detail)?;
         match app.engine.submit(tenant, session_id, submission).await {
@@ -85,7 +85,7 @@ struct Planned {
 }
 
 /// What a turn sends to a session that stands like this.
-fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Planned, Problem> {
+async fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Planned, Problem> {
     refuse_while_running(detail)?;
     let sent = answers::read(&detail.state, &turn.messages)?;
     let agent = &detail.agent.definition;
@@ -99,7 +99,7 @@ fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Planned, P
         expected_sequence: Some(detail.state.view.last_sequence),
     };
     if let Some(wishes) = wishes(detail, turn)? {
-        let tools = app.engine.server_tools(agent, detail.header.user_id.as_deref());
+        let tools = app.engine.server_tools(&detail.header.tenant, agent, detail.header.user_id.as_deref()).await;
         let current = detail.state.settings.clone().unwrap_or_default();
         let chosen = Choices { agent, tools: &tools }.choose(current, wishes)?;
         if detail.state.settings.as_ref() != Some(&chosen.settings) {

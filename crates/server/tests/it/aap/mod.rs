@@ -5,6 +5,7 @@ mod client_rules;
 mod examples;
 mod images;
 mod lives_on;
+mod mcp;
 mod meta;
 mod sessions;
 mod settings;

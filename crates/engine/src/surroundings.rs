@@ -1,0 +1,32 @@
+//! What whoever works for a session has at hand.
+
+use std::sync::Arc;
+
+use petasos_core::agent::AgentDefinition;
+use petasos_core::session::SessionHeader;
+use petasos_core::settings::SessionSettings;
+
+use crate::engine::Shared;
+use crate::hooks::TurnInfo;
+use crate::mcp::McpTools;
+use crate::plan::Planner;
+
+/// What model calls and tool calls of one turn have in common. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) header: Arc<SessionHeader>,
+    pub(crate) agent: Arc<AgentDefinition>,
+    /// What the session sets for itself.
+    pub(crate) settings: Arc<SessionSettings>,
+    pub(crate) mcp: McpTools,
+    pub(crate) turn: TurnInfo,
+}
+
+impl Surroundings {
+    /// Plans calls. The first one of an awake session waits for its MCP servers.
+    pub(crate) async fn planner(&self) -> Planner<'_> {
+        let mcp = self.mcp.get(&self.shared.tools, &self.header, &self.agent).await;
+        Planner { around: self, mcp }
+    }
+}
