@@ -275,7 +275,12 @@ impl Planner<'_> {
     /// Whether the user allowed this agent the tool or danger for good.
     async fn is_granted(&self, tool: &str) -> bool {
         let Some(user_id) = &self.around.header.user_id else { return false };
-        let grants = self.around.shared.store.grants(&self.around.header.tenant, &self.around.header.agent_id, user_id).await;
+        let grants = self
+            .around
+            .shared
+            .store
+            .grants(&self.around.header.tenant, &self.around.header.agent_id, user_id)
+            .await;
         // If the grants cannot be read, asking once too often is the safe side.
         grants.is_ok_and(|tools| tools.iter().any(|granted| granted == tool))
     }

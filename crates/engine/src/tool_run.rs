@@ -61,14 +61,18 @@ impl ToolRun {
         };
         observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
         let text = self.transformed(&output.text).await.unwrap_or(output.text);
-        ToolOutput { text: bounded(text, self.around.shared.max_tool_output_chars), is_error: output.is_error }
+        ToolOutput {
+            text: bounded(text, self.around.shared.max_tool_output_chars),
+            is_error: output.is_error,
+        }
     }
 
     /// What hooks put in place of the result. One that panics puts nothing there: the tool has run, and what came
     /// of it must not be lost.
     async fn transformed(&self, text: &str) -> Option<String> {
-        let transform =
-            async { self.around.shared.hooks.transform_tool_result(&self.around.turn, &self.call.tool, text).await };
+        let transform = async {
+            self.around.shared.hooks.transform_tool_result(&self.around.turn, &self.call.tool, text).await
+        };
         AssertUnwindSafe(transform).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(session_id = %self.around.turn.session_id, "a hook ended in a bug");
             None

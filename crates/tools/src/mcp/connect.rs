@@ -46,7 +46,10 @@ impl Listener {
 }
 
 /// Over the streams of a program that runs.
-pub(super) async fn connect_program(mut running: Running, message_bytes: usize) -> Result<(Client, Running), String> {
+pub(super) async fn connect_program(
+    mut running: Running,
+    message_bytes: usize,
+) -> Result<(Client, Running), String> {
     let (Some(stdout), Some(stdin)) = (running.stdout.take(), running.stdin.take()) else {
         return Err("its streams are not there".to_owned());
     };

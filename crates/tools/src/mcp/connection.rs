@@ -71,7 +71,13 @@ struct Open {
 
 impl Connection {
     pub(super) fn new(name: String, connector: Connector, settings: Settings) -> Arc<Self> {
-        Arc::new(Connection { name, connector, settings, state: Mutex::default(), listing: Listing::default() })
+        Arc::new(Connection {
+            name,
+            connector,
+            settings,
+            state: Mutex::default(),
+            listing: Listing::default(),
+        })
     }
 
     /// The server's tools, if it says in time what they are. A server that is slower is still waited for, in the

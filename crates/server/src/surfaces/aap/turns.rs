@@ -99,7 +99,8 @@ async fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Plan
         expected_sequence: Some(detail.state.view.last_sequence),
     };
     if let Some(wishes) = wishes(detail, turn)? {
-        let tools = app.engine.server_tools(&detail.header.tenant, agent, detail.header.user_id.as_deref()).await;
+        let tools =
+            app.engine.server_tools(&detail.header.tenant, agent, detail.header.user_id.as_deref()).await;
         let current = detail.state.settings.clone().unwrap_or_default();
         let chosen = Choices { agent, tools: &tools }.choose(current, wishes)?;
         if detail.state.settings.as_ref() != Some(&chosen.settings) {

@@ -34,7 +34,9 @@ async fn meta_lists_the_tools_of_servers() {
 #[tokio::test]
 async fn trust_decides_about_tools_of_servers_both_ways() {
     let app = app(start([("py", program(&[]))], settings(), &[]).await, "py").await;
-    for (tool, trust, stop) in [("write", true, "end_turn"), ("write", false, "tool_use"), ("echo", false, "tool_use")] {
+    for (tool, trust, stop) in
+        [("write", true, "end_turn"), ("write", false, "tool_use"), ("echo", false, "tool_use")]
+    {
         let name = format!("mcp_py_{tool}");
         let chosen = json!({ "tools": [{ "name": name, "trust": trust }] });
         let session = app.session_with(chosen.clone(), json!({})).await;
@@ -66,7 +68,9 @@ async fn a_silent_server_holds_nothing_up() {
         app.session_with(json!({ "tools": [{ "name": "mcp_silent_echo", "trust": true }] }), json!({})).await;
     let wrong = json!({ "agent": { "name": app.agent, "tools": [{ "name": "mcp_other_echo" }] } });
     assert_eq!(app.post_session(wrong).await.status, 400);
-    app.server.model.script([Reply::tool_call("mcp_silent_echo", json!({})), Reply::text("Without it, then.")]);
+    app.server
+        .model
+        .script([Reply::tool_call("mcp_silent_echo", json!({})), Reply::text("Without it, then.")]);
     assert_eq!(app.turn(&session, says("go")).await["stopReason"], "end_turn");
     assert!(began.elapsed() < settings().connect_time / 2, "{:?}", began.elapsed());
 }
