@@ -96,6 +96,11 @@ impl Context {
         &self.messages
     }
 
+    /// What the user said to open the newest turn.
+    pub fn task(&self) -> &str {
+        &self.task
+    }
+
     /// What the newest turn is about, if none of its message is after this event.
     pub(crate) fn task_through(&self, through: u64) -> Option<&str> {
         (self.opened_by <= through && !self.task.is_empty()).then_some(self.task.as_str())

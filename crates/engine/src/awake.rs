@@ -3,6 +3,7 @@
 //! The actor holds the fold, never more truth than the log: it can be stopped anywhere, and the next one goes on
 //! from what was appended. It ends by itself when no turn is running.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use petasos_core::limits::Limits;
 use petasos_core::session::{SessionHeader, Status};
 use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{self, Input, UserEvent};
+use petasos_hooks::{HookEvent, Observation, TurnInfo};
 use petasos_store::{Append, Outbox};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -25,7 +27,6 @@ use crate::effects::UnderWay;
 use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
-use crate::hooks::{Observation, TurnInfo};
 use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
 use crate::sessions::Submission;
@@ -358,7 +359,17 @@ impl Actor {
             turn_id,
             platform: self.header.platform.clone(),
             model: self.agent.model.clone(),
+            workspace: self.workspace(),
         }
+    }
+
+    /// Where this session's tools work. Nobody asks but hooks.
+    fn workspace(&self) -> PathBuf {
+        let Some(workspaces) = self.shared.tools.workspaces().filter(|_| !self.shared.hooks.is_empty()) else {
+            return PathBuf::new();
+        };
+        let header = &self.header;
+        workspaces.path(&header.tenant, &header.agent_id, header.user_id.as_deref(), self.root())
     }
 
     /// The turn under way.
@@ -374,7 +385,8 @@ impl Actor {
     /// Tells hooks about what the log now says. They run beside the turn, but for the ends of tool calls: the next
     /// model call waits until those were told.
     fn observe_events(&mut self, observed: Vec<Observed>) {
-        for Observed { turn_id, observation } in observed {
+        for Observed { turn_id, mut observation } in observed {
+            self.add_conversation(&mut observation);
             let goes_on = self.state.turn_id().is_some_and(|id| id.to_string() == turn_id);
             let turn = self.turn_info(turn_id);
             if goes_on && matches!(observation, Observation::PostToolCall { .. }) {
@@ -382,6 +394,17 @@ impl Actor {
             } else {
                 observers::tell(&self.shared, turn, observation);
             }
+        }
+    }
+
+    /// Puts in what was said, if somebody wants to know.
+    fn add_conversation(&self, observation: &mut Observation) {
+        if let Observation::PostLlmCall { user_message, history, .. } = observation
+            && self.shared.hooks.wants(HookEvent::PostLlmCall)
+            && let Some(context) = &self.context
+        {
+            context.task().clone_into(user_message);
+            *history = context.messages();
         }
     }
 }

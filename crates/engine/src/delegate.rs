@@ -4,6 +4,7 @@
 //! goes on after a restart finds its subagents, running or done, and starts none twice.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::future::join_all;
 use petasos_core::event::{
@@ -12,6 +13,7 @@ use petasos_core::event::{
 use petasos_core::ids::{SessionId, TenantId, ThreadId, ToolUseId};
 use petasos_core::settings::{SessionSettings, ThreadSettings};
 use petasos_core::step::{Input, UserEvent};
+use petasos_hooks::{Observation, TurnInfo};
 use petasos_tools::ToolOutput;
 use petasos_tools::delegate_task::{self, Task};
 use serde_json::{Value, json};
@@ -20,6 +22,7 @@ use tokio::sync::oneshot;
 use crate::actor::Report;
 use crate::engine::{Engine, Shared};
 use crate::error::{Error, Result};
+use crate::observers;
 use crate::reader::{Item, Start};
 use crate::sessions::NewSession;
 use crate::tool_run::ToolRun;
@@ -40,7 +43,10 @@ pub(crate) async fn run(job: &ToolRun) -> ToolOutput {
         let thread_id = ThreadId::for_call(&tool_use_id, index);
         Thread { job, task, tool_use_id: tool_use_id.clone(), thread_id }.run()
     });
-    let results: Vec<Value> = join_all(threads).await;
+    let (results, stops): (Vec<Value>, Vec<Observation>) = join_all(threads).await.into_iter().unzip();
+    for stop in stops {
+        observers::tell(&job.around.shared, job.around.turn.clone(), stop);
+    }
     let failed = results.iter().all(|result| result["status"] != "completed");
     ToolOutput { text: Value::from(results).to_string(), is_error: failed }
 }
@@ -60,14 +66,19 @@ struct Ended {
 }
 
 impl Thread<'_> {
-    async fn run(self) -> Value {
+    /// Says what became of it, for the model and for hooks.
+    async fn run(self) -> (Value, Observation) {
+        let started = Instant::now();
         let ended = match self.carry_out().await {
             Ok(ended) => ended,
             // The call goes on at the next start, so it must not end now.
             Err(Error::ShuttingDown) => std::future::pending().await,
             Err(error) => Ended { status: "failed", text: format!("The subagent could not be run: {error}") },
         };
-        json!({ "thread_id": self.thread_id.as_str(), "status": ended.status, "result": ended.text })
+        let stop = stopped(&self.thread_id.session_id(), ended.status, ended.text.clone(), started);
+        let result =
+            json!({ "thread_id": self.thread_id.as_str(), "status": ended.status, "result": ended.text });
+        (result, stop)
     }
 
     async fn carry_out(&self) -> Result<Ended> {
@@ -76,9 +87,12 @@ impl Thread<'_> {
         let told = self.message(self.task.message(), None);
         self.note(Input::ThreadSent { tool_use_id: self.job.call.id.clone(), message: told }).await?;
         self.create(&engine, &session_id).await?;
-        let guard = InterruptOnDrop::new(&self.job.around.shared, tenant, &session_id);
+        let guard = InterruptOnDrop::new(self.job, &session_id);
         let detail = engine.session_detail(tenant, &session_id).await?;
         if detail.state.turn.is_none() && detail.state.view.stop_reason.is_none() {
+            let (child_session_id, goal) = (session_id.clone(), self.task.goal.clone());
+            let start = Observation::SubagentStart { child_session_id, goal };
+            observers::tell(&self.job.around.shared, self.job.around.turn.clone(), start);
             let content = vec![Block::text(self.task.message())];
             engine.send(tenant, &session_id, vec![UserEvent::Message(UserMessage::new(content))]).await?;
         }
@@ -158,19 +172,33 @@ async fn until_done(engine: &Engine, tenant: &TenantId, session_id: &SessionId) 
     Err(Error::ShuttingDown)
 }
 
+/// What hooks are told about a subagent that has ended.
+fn stopped(session_id: &SessionId, status: &'static str, summary: String, started: Instant) -> Observation {
+    let duration_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+    Observation::SubagentStop { child_session_id: session_id.clone(), summary, status, duration_ms }
+}
+
 /// Stops a subagent when the call that waits for it is stopped. When the server stops, the subagent is left alone: it
 /// goes on at the next start, and so does the call.
 struct InterruptOnDrop {
     shared: Arc<Shared>,
     tenant: TenantId,
+    turn: TurnInfo,
     session_id: SessionId,
+    started: Instant,
     armed: bool,
 }
 
 impl InterruptOnDrop {
-    fn new(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId) -> Self {
-        let (tenant, session_id) = (tenant.clone(), session_id.clone());
-        InterruptOnDrop { shared: Arc::clone(shared), tenant, session_id, armed: true }
+    fn new(job: &ToolRun, session_id: &SessionId) -> Self {
+        InterruptOnDrop {
+            shared: Arc::clone(&job.around.shared),
+            tenant: job.around.header.tenant.clone(),
+            turn: job.around.turn.clone(),
+            session_id: session_id.clone(),
+            started: Instant::now(),
+            armed: true,
+        }
     }
 
     fn disarm(mut self) {
@@ -183,6 +211,8 @@ impl Drop for InterruptOnDrop {
         if !self.armed || self.shared.closing.is_cancelled() {
             return;
         }
+        let stop = stopped(&self.session_id, "interrupted", String::new(), self.started);
+        observers::tell(&self.shared, self.turn.clone(), stop);
         let engine = Engine { shared: Arc::clone(&self.shared) };
         let (tenant, session_id) = (self.tenant.clone(), self.session_id.clone());
         self.shared.tasks.spawn(async move {

@@ -162,7 +162,7 @@ impl Actor {
     }
 
     /// The session whose workspace and secrets this one works with: its own, or that which it is a subagent of.
-    fn root(&self) -> &SessionId {
+    pub(crate) fn root(&self) -> &SessionId {
         let thread = self.state.settings.as_ref().and_then(|settings| settings.thread.as_ref());
         thread.map_or(&self.header.id, |thread| &thread.parent)
     }
@@ -223,9 +223,10 @@ impl Actor {
             system: context.system(&instructions),
             messages: context.messages(),
             turn_message: context.turn_message(),
+            user_message: context.task().to_owned(),
             call,
             // A turn that ended or paused has left a stop reason.
-            first_of_session: call == 1 && state.view.stop_reason.is_none(),
+            is_first_turn: state.view.stop_reason.is_none(),
             ended_calls: self.ended_calls.clone(),
             injected: self.injected.clone().filter(|_| call > 1),
             effect: number,

@@ -8,13 +8,13 @@ use futures_util::{FutureExt, StreamExt};
 use petasos_core::event::{Block, Failure};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
 use petasos_core::step::{Input, PlannedAnswer};
+use petasos_hooks::{Observation, TurnStart};
 use petasos_models::Delta;
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
 use crate::actor::Report;
 use crate::feed::Feed;
-use crate::hooks::Observation;
 use crate::plan;
 use crate::reader::LiveKind;
 use crate::surroundings::Surroundings;
@@ -41,10 +41,12 @@ pub(crate) struct ModelCall {
     pub(crate) messages: Vec<Message>,
     /// The place of the message that opened the turn.
     pub(crate) turn_message: Option<usize>,
+    /// What the user said to open the turn.
+    pub(crate) user_message: String,
     /// Which call of the turn it is.
     pub(crate) call: u32,
-    /// Whether it is the first of the session's first turn.
-    pub(crate) first_of_session: bool,
+    /// Whether the turn is the first of its session.
+    pub(crate) is_first_turn: bool,
     /// Ends of tool calls that hooks are told first.
     pub(crate) ended_calls: Vec<Observation>,
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
@@ -70,14 +72,19 @@ pub(crate) async fn run(mut job: ModelCall) {
 impl ModelCall {
     async fn execute(&mut self) -> Result<PlannedAnswer, Failure> {
         let hooks = Arc::clone(&self.around.shared.hooks);
-        if self.first_of_session {
+        if self.is_first_turn && self.call == 1 {
             self.observe(Observation::SessionStart);
         }
         for ended in std::mem::take(&mut self.ended_calls) {
             observers::tell_and_wait(&self.around.shared, &self.around.turn, ended).await;
         }
         if self.injected.is_none() {
-            self.injected = Some(hooks.pre_llm_call(&self.around.turn).await.unwrap_or_default());
+            let start = TurnStart {
+                user_message: &self.user_message,
+                history: &self.messages,
+                is_first_turn: self.is_first_turn,
+            };
+            self.injected = Some(hooks.pre_llm_call(&self.around.turn, start).await.unwrap_or_default());
         }
         let mut answer = self.ask().await?;
         let has_calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::ToolCall { .. }));

@@ -1,10 +1,11 @@
 //! What observers are told about events of the log.
 
 use petasos_core::State;
-use petasos_core::event::{Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text};
+use petasos_core::event::{Danger, Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text};
 use petasos_core::state::{Call, Progress, Turn};
+use petasos_hooks::{Approval, CallStatus, Observation};
+use serde_json::{Map, Value};
 
-use crate::hooks::Observation;
 
 /// Something to tell, and the turn that it is about.
 #[derive(Debug, PartialEq)]
@@ -34,12 +35,17 @@ pub(crate) fn observed(before: &State, events: &[Event]) -> Vec<Observed> {
 fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation> {
     match &event.payload {
         Payload::ToolUse(call) | Payload::McpToolUse(call) if call.requires_action => {
-            let (tool_use_id, tool) = (call.id.to_string(), call.tool.clone());
-            vec![Observation::PreApprovalRequest { tool_use_id, tool }]
+            let id = call.id.as_str();
+            let asked = approval(id, &call.tool, &call.input, call.preview.as_deref(), call.danger.as_ref());
+            vec![Observation::PreApprovalRequest(asked)]
         }
         Payload::UserToolConfirmation(confirmation) => {
-            let tool_use_id = confirmation.tool_use_id.to_string();
-            vec![Observation::PostApprovalResponse { tool_use_id, choice: choice(confirmation) }]
+            let call = call(before, confirmation.tool_use_id.as_str());
+            let answered = call.map(|call| Observation::PostApprovalResponse {
+                approval: approval(&call.id, &call.tool, &call.input, None, call.danger.as_ref()),
+                choice: choice(confirmation),
+            });
+            answered.into_iter().collect()
         }
         Payload::ToolResult(result) | Payload::McpToolResult(result) => {
             let call = call(before, result.tool_use_id.as_str()).filter(|call| is_denied(call, events));
@@ -61,7 +67,12 @@ fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation>
                 vec![Observation::SessionEnd { completed: false, interrupted: true }]
             }
             StopReason::EndTurn { interrupted: false, .. } => vec![
-                Observation::PostLlmCall { text: last_text(events) },
+                // What was said before is put in by whoever has the conversation at hand.
+                Observation::PostLlmCall {
+                    user_message: String::new(),
+                    text: last_text(events),
+                    history: Vec::new(),
+                },
                 Observation::SessionEnd { completed: true, interrupted: false },
             ],
             StopReason::Error { .. } => {
@@ -70,6 +81,28 @@ fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation>
         },
         Payload::Archived {} => vec![Observation::SessionFinalize],
         _ => Vec::new(),
+    }
+}
+
+/// What a person is asked about a call.
+fn approval(
+    id: &str,
+    tool: &str,
+    input: &Map<String, Value>,
+    preview: Option<&str>,
+    danger: Option<&Danger>,
+) -> Approval {
+    let command = preview.or_else(|| input.get("command").and_then(Value::as_str));
+    let (pattern_key, description) = match danger {
+        Some(danger) => (danger.pattern_key.clone(), danger.description.clone()),
+        None => (format!("tool:{tool}"), format!("The permission policy asks before {tool} runs.")),
+    };
+    Approval {
+        tool_use_id: id.to_owned(),
+        tool: tool.to_owned(),
+        command: command.map_or_else(|| Value::Object(input.clone()).to_string(), str::to_owned),
+        description,
+        pattern_key,
     }
 }
 
@@ -106,7 +139,7 @@ fn ended(call: &Call, result: String, is_error: bool, event: &Event) -> Observat
         tool: call.tool.clone(),
         input: call.input.clone(),
         result,
-        is_error,
+        status: if is_error { CallStatus::Error } else { CallStatus::Ok },
         duration_ms: waited.try_into().unwrap_or_default(),
     }
 }

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use petasos_core::ids::SessionId;
+use petasos_hooks::{Observation, TurnInfo};
 
 use crate::engine::Shared;
 use crate::feed::lock;
-use crate::hooks::{Observation, TurnInfo};
 
 /// How much may wait to be told about one session. What comes on top is not told.
 const MAX_WAITING: usize = 1024;

@@ -6,6 +6,7 @@ use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::settings::ServerTool as Setting;
 use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
+use petasos_hooks::{CallStatus, Observation, ToolCall};
 use petasos_tools::mcp::{Missing, Offer, OfferedTool};
 use petasos_tools::{
     Audience, Risk, Tool, Toolbox, all_names, canonical_name, clarify, coerce, delegate_task, request_secret,
@@ -13,7 +14,6 @@ use petasos_tools::{
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::hooks::Observation;
 use crate::observers;
 use crate::surroundings::Surroundings;
 
@@ -71,6 +71,30 @@ pub(crate) struct Planner<'a> {
     pub(crate) around: &'a Surroundings,
     /// The tools of MCP servers.
     pub(crate) mcp: &'a Offer,
+}
+
+/// Who carries out a call.
+enum Target<'a> {
+    Custom,
+    Clarify,
+    Secret,
+    Delegate,
+    Builtin(&'a dyn Tool),
+    Mcp(&'a OfferedTool),
+    Nobody,
+}
+
+impl Target<'_> {
+    /// The id that a call of that number has on every surface.
+    fn call_id(&self, uuid: Uuid) -> String {
+        match self {
+            Target::Custom => ToolUseId::for_custom(uuid).to_string(),
+            Target::Clarify => RequestId::from_uuid(uuid).to_string(),
+            Target::Secret => RequestId::for_secret(uuid).to_string(),
+            Target::Mcp(_) => ToolUseId::for_mcp(uuid).to_string(),
+            Target::Delegate | Target::Builtin(_) | Target::Nobody => ToolUseId::from_uuid(uuid).to_string(),
+        }
+    }
 }
 
 impl Planner<'_> {
@@ -133,50 +157,90 @@ impl Planner<'_> {
             Ok(input) => input,
             Err(why) => return refused(name, Map::new(), why),
         };
-        if let Some(why) = self.around.shared.hooks.pre_tool_call(&self.around.turn, name, &mut input).await {
-            let id = ToolUseId::from_uuid(Uuid::now_v7());
-            let observation = Observation::PostToolCall {
-                tool_use_id: id.to_string(),
-                tool: name.to_owned(),
-                input: input.clone(),
-                result: why.clone(),
-                is_error: true,
-                duration_ms: 0,
-            };
-            observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
-            return refused_as(id, name, input, why);
+        let target = if is_custom { Target::Custom } else { self.target(name) };
+        let uuid = Uuid::now_v7();
+        let id = target.call_id(uuid);
+        let call = ToolCall { tool_use_id: &id, tool: name };
+        if let Some(why) = self.around.shared.hooks.pre_tool_call(&self.around.turn, call, &mut input).await {
+            let id = id.parse().unwrap_or_else(|_| ToolUseId::from_uuid(uuid));
+            let planned = refused_as(id, name, input, why);
+            self.tell_if_refused(&planned, CallStatus::Blocked).await;
+            return planned;
         }
-        if is_custom {
-            let id = ToolUseId::for_custom(Uuid::now_v7());
-            return PlannedCall::Custom { id, tool: name.to_owned(), input };
-        }
+        let planned = self.planned(target, uuid, name, input).await;
+        self.tell_if_refused(&planned, CallStatus::Error).await;
+        planned
+    }
+
+    /// Who carries out calls of a tool that is not the application's.
+    fn target(&self, name: &str) -> Target<'_> {
         if self.around.agent.has_builtin_tools() && self.is_on(name) {
             match name {
-                clarify::NAME => return ask_user(name, input),
-                request_secret::NAME => return ask_for_secret(name, input),
-                delegate_task::NAME => return self.delegate(input).await,
+                clarify::NAME => return Target::Clarify,
+                request_secret::NAME => return Target::Secret,
+                delegate_task::NAME => return Target::Delegate,
                 _ => {}
             }
             let audience = audience(self.around.header.user_id.as_deref(), &self.around.agent);
             if let Some(tool) = self.around.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
-                coerce(&tool.spec().input_schema, &mut input);
-                let effect = tool.effect();
-                let sudo = tool.sudo_command(&input);
-                return PlannedCall::Tool {
-                    id: ToolUseId::from_uuid(Uuid::now_v7()),
-                    kind: ToolKind::Builtin,
-                    tool: name.to_owned(),
-                    effect,
-                    preview: tool.preview(&input),
-                    permission: self.permission(name, tool.as_ref(), &input, sudo.is_some()).await,
-                    input,
-                    sudo: sudo.map(|command| (RequestId::for_sudo(Uuid::now_v7()), command)),
-                };
+                return Target::Builtin(tool.as_ref());
             }
         }
-        if let Some(tool) = self.mcp.get(name).filter(|_| self.is_on(name)) {
-            return self.mcp_call(tool, input).await;
+        let of_server = self.mcp.get(name).filter(|_| self.is_on(name));
+        of_server.map_or(Target::Nobody, Target::Mcp)
+    }
+
+    async fn planned(
+        &self,
+        target: Target<'_>,
+        uuid: Uuid,
+        name: &str,
+        mut input: Map<String, Value>,
+    ) -> PlannedCall {
+        let id = ToolUseId::from_uuid(uuid);
+        match target {
+            Target::Custom => {
+                PlannedCall::Custom { id: ToolUseId::for_custom(uuid), tool: name.to_owned(), input }
+            }
+            Target::Clarify => ask_user(uuid, name, input),
+            Target::Secret => ask_for_secret(uuid, name, input),
+            Target::Delegate => self.delegate(id, input).await,
+            Target::Builtin(tool) => {
+                coerce(&tool.spec().input_schema, &mut input);
+                let sudo = tool.sudo_command(&input);
+                PlannedCall::Tool {
+                    id,
+                    kind: ToolKind::Builtin,
+                    tool: name.to_owned(),
+                    effect: tool.effect(),
+                    preview: tool.preview(&input),
+                    permission: self.permission(name, tool, &input, sudo.is_some()).await,
+                    input,
+                    sudo: sudo.map(|command| (RequestId::for_sudo(Uuid::now_v7()), command)),
+                }
+            }
+            Target::Mcp(tool) => self.mcp_call(uuid, tool, input).await,
+            Target::Nobody => refused_as(id, name, input, self.unknown_tool(name)),
         }
+    }
+
+    /// Tells hooks about a call that never runs: for them it has ended.
+    async fn tell_if_refused(&self, planned: &PlannedCall, status: CallStatus) {
+        let PlannedCall::Tool { id, tool, input, permission: Permission::Refuse(why), .. } = planned else {
+            return;
+        };
+        let observation = Observation::PostToolCall {
+            tool_use_id: id.to_string(),
+            tool: tool.clone(),
+            input: input.clone(),
+            result: why.clone(),
+            status,
+            duration_ms: 0,
+        };
+        observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
+    }
+
+    fn unknown_tool(&self, name: &str) -> String {
         let offered = self.offered();
         let names: Vec<&str> = offered.iter().map(|spec| spec.name.as_str()).collect();
         let have = if names.is_empty() {
@@ -185,14 +249,14 @@ impl Planner<'_> {
             format!("There are: {}.", names.join(", "))
         };
         let missing = missing_text(self.mcp).map(|text| format!(" {text}")).unwrap_or_default();
-        refused(name, input, format!("There is no tool {name}. {have}{missing}"))
+        format!("There is no tool {name}. {have}{missing}")
     }
 
-    async fn mcp_call(&self, tool: &OfferedTool, input: Map<String, Value>) -> PlannedCall {
+    async fn mcp_call(&self, uuid: Uuid, tool: &OfferedTool, input: Map<String, Value>) -> PlannedCall {
         let name = &tool.spec.name;
         let asks = tool.asks_by_policy(&self.around.agent);
         PlannedCall::Tool {
-            id: ToolUseId::for_mcp(Uuid::now_v7()),
+            id: ToolUseId::for_mcp(uuid),
             kind: ToolKind::Mcp,
             tool: name.clone(),
             effect: tool.effect,
@@ -250,17 +314,17 @@ impl Planner<'_> {
     }
 
     /// Subagents ask for themselves where it matters, so giving them work does not unless a policy says so.
-    async fn delegate(&self, input: Map<String, Value>) -> PlannedCall {
+    async fn delegate(&self, id: ToolUseId, input: Map<String, Value>) -> PlannedCall {
         let name = delegate_task::NAME;
         let most = self.around.shared.limits.call_threads;
         let tasks = match delegate_task::parse(&input, most) {
             Ok(tasks) => tasks,
-            Err(why) => return refused(name, input, why),
+            Err(why) => return refused_as(id, name, input, why),
         };
         let asks = self.around.agent.builtin_policy(&[name]) == Some(PermissionPolicy::AlwaysAsk);
         let goals: Vec<&str> = tasks.iter().map(|task| task.goal.as_str()).collect();
         PlannedCall::Tool {
-            id: ToolUseId::from_uuid(Uuid::now_v7()),
+            id,
             kind: ToolKind::Builtin,
             tool: name.to_owned(),
             // Carried out again, it finds the subagents that it had.
@@ -313,25 +377,25 @@ fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn ask_user(name: &str, input: Map<String, Value>) -> PlannedCall {
+fn ask_user(uuid: Uuid, name: &str, input: Map<String, Value>) -> PlannedCall {
     match clarify::parse(&input) {
         Ok(question) => PlannedCall::Clarify {
-            request_id: RequestId::from_uuid(Uuid::now_v7()),
+            request_id: RequestId::from_uuid(uuid),
             question: question.text,
             choices: question.choices,
         },
-        Err(why) => refused(name, input, why),
+        Err(why) => refused_as(ToolUseId::from_uuid(uuid), name, input, why),
     }
 }
 
-fn ask_for_secret(name: &str, input: Map<String, Value>) -> PlannedCall {
+fn ask_for_secret(uuid: Uuid, name: &str, input: Map<String, Value>) -> PlannedCall {
     match request_secret::parse(&input) {
         Ok(wanted) => PlannedCall::Secret {
-            request_id: RequestId::for_secret(Uuid::now_v7()),
+            request_id: RequestId::for_secret(uuid),
             name: wanted.name,
             prompt: wanted.prompt,
         },
-        Err(why) => refused(name, input, why),
+        Err(why) => refused_as(ToolUseId::from_uuid(uuid), name, input, why),
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use petasos_core::agent::AgentDefinition;
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::SessionSettings;
+use petasos_hooks::TurnInfo;
 
 use crate::engine::Shared;
-use crate::hooks::TurnInfo;
 use crate::mcp::McpTools;
 use crate::plan::Planner;
 

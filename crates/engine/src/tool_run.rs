@@ -8,13 +8,13 @@ use futures_util::FutureExt;
 use petasos_core::event::Block;
 use petasos_core::state::{Call, CallKind};
 use petasos_core::step::Input;
+use petasos_hooks::{CallStatus, Observation, ToolResult};
 use petasos_tools::{Dispatcher, Invocation, ToolOutput, delegate_task};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::actor::Report;
-use crate::hooks::Observation;
 use crate::surroundings::Surroundings;
 use crate::{delegate, observers};
 
@@ -51,16 +51,17 @@ impl ToolRun {
     pub(crate) async fn execute(&self) -> ToolOutput {
         let started = Instant::now();
         let output = self.run_tool().await;
+        let duration_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         let observation = Observation::PostToolCall {
             tool_use_id: self.call.id.clone(),
             tool: self.call.tool.clone(),
             input: self.call.input.clone(),
             result: output.text.clone(),
-            is_error: output.is_error,
-            duration_ms: started.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
+            status: if output.is_error { CallStatus::Error } else { CallStatus::Ok },
+            duration_ms,
         };
         observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
-        let text = self.transformed(&output.text).await.unwrap_or(output.text);
+        let text = self.transformed(&output.text, duration_ms).await.unwrap_or(output.text);
         ToolOutput {
             text: bounded(text, self.around.shared.max_tool_output_chars),
             is_error: output.is_error,
@@ -69,10 +70,10 @@ impl ToolRun {
 
     /// What hooks put in place of the result. One that panics puts nothing there: the tool has run, and what came
     /// of it must not be lost.
-    async fn transformed(&self, text: &str) -> Option<String> {
-        let transform = async {
-            self.around.shared.hooks.transform_tool_result(&self.around.turn, &self.call.tool, text).await
-        };
+    async fn transformed(&self, result: &str, duration_ms: u64) -> Option<String> {
+        let Call { id: tool_use_id, tool, input, .. } = &self.call;
+        let result = ToolResult { tool_use_id, tool, input, result, duration_ms };
+        let transform = async { self.around.shared.hooks.transform_tool_result(&self.around.turn, result).await };
         AssertUnwindSafe(transform).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(session_id = %self.around.turn.session_id, "a hook ended in a bug");
             None
@@ -130,6 +131,7 @@ impl ToolRun {
             secrets: self.secrets.clone(),
             sudo_password: self.sudo_password.clone(),
             dispatcher: Some(Dispatcher::new(self.clone())),
+            filter: self.output_filter(),
         }
     }
 }

@@ -34,6 +34,8 @@ mod write_file;
 pub use coerce::coerce;
 pub use commands::{ApprovalMode, Approvals};
 pub use output::bounded;
-pub use tool::{Audience, Dispatch, Dispatcher, Invocation, Risk, Tool, ToolOutput};
+pub use tool::{
+    Audience, CommandOutput, Dispatch, Dispatcher, Filter, Invocation, OutputFilter, Risk, Tool, ToolOutput,
+};
 pub use toolbox::{Options, Toolbox, all_names, canonical_name};
 pub use workspace::{Workspace, Workspaces};

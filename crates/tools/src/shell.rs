@@ -69,7 +69,8 @@ impl<'a> Shell<'a> {
         self.sandbox.start(command).map_err(|error| format!("{error}."))
     }
 
-    fn directory(&self) -> PathBuf {
+    /// Where it runs.
+    pub(crate) fn directory(&self) -> PathBuf {
         let workspace = self.workspace.path();
         match self.directory {
             Some(directory) => workspace.join(directory.strip_prefix("~/").unwrap_or(directory)),

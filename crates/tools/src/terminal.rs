@@ -1,5 +1,6 @@
 //! `terminal`: runs a shell command in the workspace.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -18,13 +19,17 @@ use crate::output::Collector;
 use crate::processes::Processes;
 use crate::redact::Redactor;
 use crate::shell::Shell;
-use crate::tool::{Invocation, Risk, Tool, ToolOutput};
+use crate::tool::{CommandOutput, Filter, Invocation, Risk, Tool, ToolOutput};
 use crate::workspace::{Workspace, Workspaces};
 
 pub(crate) const NAME: &str = "terminal";
 
 const DEFAULT_SECONDS: u64 = 180;
 const MAX_SECONDS: u64 = 600;
+/// The code of a command whose time was up, as of the program `timeout`.
+const TIMED_OUT: i32 = 124;
+/// The most that is held back for hooks.
+const MAX_HELD_BACK: usize = 32 * 1024 * 1024;
 /// How long a command may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -125,7 +130,17 @@ impl Terminal {
         if !input.pty {
             process.stdin = None;
         }
-        let run = Run { workspace: &workspace, redactor, limit: Duration::from_secs(seconds) };
+        let run = Run {
+            workspace: &workspace,
+            redactor,
+            limit: Duration::from_secs(seconds),
+            unfiltered: invocation.filter.as_ref().map(|filter| Unfiltered {
+                filter,
+                command: &input.command,
+                directory: shell.directory(),
+                bytes: Vec::new(),
+            }),
+        };
         Ok(run.finish(process, &invocation.tool_use_id).await)
     }
 }
@@ -135,6 +150,27 @@ pub(crate) struct Run<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) redactor: Redactor,
     pub(crate) limit: Duration,
+    /// What it wrote, held back for somebody who wants to see it first.
+    pub(crate) unfiltered: Option<Unfiltered<'a>>,
+}
+
+/// What a command wrote and a filter has yet to see.
+pub(crate) struct Unfiltered<'a> {
+    filter: &'a Filter,
+    command: &'a str,
+    directory: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Unfiltered<'_> {
+    /// What is to be shown.
+    async fn shown(self, exit_code: i32) -> Vec<u8> {
+        let text = String::from_utf8_lossy(&self.bytes);
+        let (command, directory) = (self.command, self.directory.as_path());
+        let output = CommandOutput { command, text: &text, exit_code, directory };
+        let instead = self.filter.filter(output).await;
+        instead.map_or(self.bytes, String::into_bytes)
+    }
 }
 
 impl Run<'_> {
@@ -151,7 +187,12 @@ impl Run<'_> {
         }
         // What is deaf to being asked is killed.
         drop(process);
-        collector.push(self.workspace, &self.redactor.finish());
+        let rest = self.redactor.finish();
+        self.keep(&mut collector, &rest);
+        if let Some(unfiltered) = self.unfiltered.take() {
+            let exit_code = if in_time { ended.as_ref().map_or(-1, exit_code) } else { TIMED_OUT };
+            collector.push(self.workspace, &unfiltered.shown(exit_code).await);
+        }
         let output = collector.finish(self.workspace);
         if in_time {
             report(output, ended.unwrap_or_default())
@@ -160,7 +201,7 @@ impl Run<'_> {
             let error = format!(
                 "It ran for {seconds} s, the time it had, and was ended. Use background for long work."
             );
-            let text = json!({ "output": output, "exit_code": 124, "error": error });
+            let text = json!({ "output": output, "exit_code": TIMED_OUT, "error": error });
             ToolOutput::error(text.to_string())
         }
     }
@@ -172,9 +213,25 @@ impl Run<'_> {
                 Ok(0) | Err(_) => return process.wait().await,
                 Ok(count) => {
                     let piece = self.redactor.push(buffer.get(..count).unwrap_or_default());
-                    collector.push(self.workspace, &piece);
+                    self.keep(collector, &piece);
                 }
             }
+        }
+    }
+
+    /// Keeps a piece of the output. What is too much to hold back is shown as it is.
+    fn keep(&mut self, collector: &mut Collector, piece: &[u8]) {
+        match &mut self.unfiltered {
+            Some(unfiltered) if unfiltered.bytes.len() + piece.len() <= MAX_HELD_BACK => {
+                unfiltered.bytes.extend_from_slice(piece);
+            }
+            Some(unfiltered) => {
+                tracing::warn!(command = unfiltered.command, "a command wrote too much for hooks to transform");
+                collector.push(self.workspace, &unfiltered.bytes);
+                collector.push(self.workspace, piece);
+                self.unfiltered = None;
+            }
+            None => collector.push(self.workspace, piece),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -95,6 +96,8 @@ pub struct Invocation {
     pub sudo_password: Option<SecretString>,
     /// Through which the tool can call others, if it can.
     pub dispatcher: Option<Dispatcher>,
+    /// Who may put another text in place of what a command writes, if anybody wants to.
+    pub filter: Option<Filter>,
 }
 
 /// Lets a tool call others, by the same rules as a model.
@@ -122,6 +125,47 @@ impl Dispatcher {
 impl fmt::Debug for Dispatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Dispatcher")
+    }
+}
+
+/// What a command in the foreground wrote.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandOutput<'a> {
+    /// The command.
+    pub command: &'a str,
+    /// All that it wrote.
+    pub text: &'a str,
+    /// What it returned.
+    pub exit_code: i32,
+    /// Where it ran.
+    pub directory: &'a Path,
+}
+
+/// Puts other texts in place of what commands write.
+pub trait OutputFilter: Send + Sync {
+    /// The text to put in place, if any.
+    fn filter<'a>(&'a self, output: CommandOutput<'a>) -> BoxFuture<'a, Option<String>>;
+}
+
+/// A shared [`OutputFilter`].
+#[derive(Clone)]
+pub struct Filter(Arc<dyn OutputFilter>);
+
+impl Filter {
+    /// Outputs go to `filter`.
+    pub fn new(filter: impl OutputFilter + 'static) -> Self {
+        Filter(Arc::new(filter))
+    }
+
+    /// The text to put in place, if any.
+    pub fn filter<'a>(&'a self, output: CommandOutput<'a>) -> BoxFuture<'a, Option<String>> {
+        self.0.filter(output)
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter")
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Options {
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
     mcp: McpServers,
-    /// Where long results are kept, if anywhere.
+    /// Where tools work and long results are kept, if anywhere.
     workspaces: Option<Workspaces>,
 }
 
@@ -78,6 +78,11 @@ impl Toolbox {
         self.add(WebSearch { engine });
         self.add(WebExtract { client });
         self
+    }
+
+    /// Where the built-in tools work, if there are any.
+    pub fn workspaces(&self) -> Option<&Workspaces> {
+        self.workspaces.as_ref()
     }
 
     /// The MCP servers.

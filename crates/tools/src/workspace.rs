@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
+use petasos_core::ids::{AgentId, SessionId, TenantId};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
@@ -32,17 +33,25 @@ impl Workspaces {
 
     /// The workspace of a call. The first use makes it.
     pub fn open(&self, invocation: &Invocation) -> Result<Workspace, String> {
-        let path = self.path(invocation);
+        let Invocation { tenant, agent_id, user_id, session_id, .. } = invocation;
+        let path = self.path(tenant, agent_id, user_id.as_deref(), session_id);
         Workspace::make(&path)
             .map_err(|error| format!("The workspace {} cannot be used: {error}.", path.display()))
     }
 
-    /// Readable as far as the ids are; the last part tells apart what differs in anything.
-    fn path(&self, invocation: &Invocation) -> PathBuf {
-        let (tenant, agent) = (invocation.tenant.as_str(), invocation.agent_id.as_str());
-        let (kind, whose) = match &invocation.user_id {
-            Some(user_id) => ("user", user_id.as_str()),
-            None => ("session", invocation.session_id.as_str()),
+    /// Where the workspace of a session is, or will be. Readable as far as the ids are; the last part tells apart what
+    /// differs in anything.
+    pub fn path(
+        &self,
+        tenant: &TenantId,
+        agent_id: &AgentId,
+        user_id: Option<&str>,
+        session_id: &SessionId,
+    ) -> PathBuf {
+        let (tenant, agent) = (tenant.as_str(), agent_id.as_str());
+        let (kind, whose) = match user_id {
+            Some(user_id) => ("user", user_id),
+            None => ("session", session_id.as_str()),
         };
         let mut hash = Sha256::new();
         for part in [tenant, agent, kind, whose] {

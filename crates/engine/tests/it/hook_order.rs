@@ -3,6 +3,7 @@
 use petasos_core::event::{Block, CustomToolResult, Payload, ToolEffect, UserInterrupt, Verdict};
 use petasos_core::step::UserEvent;
 use petasos_engine::{Observation, Start};
+use petasos_hooks::CallStatus;
 use petasos_testkit::tools::CountingTool;
 use petasos_testkit::{Gate, Reply, within};
 use serde_json::json;
@@ -48,12 +49,18 @@ async fn a_turn_with_a_tool_and_an_approval() {
         assert_eq!(fired.turn.turn_id, log[0].id().to_string(), "{fired:?}");
         assert_eq!((&fired.turn.session_id, fired.turn.model.as_str()), (&id, "openai/scripted"));
         match fired.observation {
-            Some(Observation::PostToolCall { tool_use_id, result, is_error, .. }) => {
-                assert_eq!((tool_use_id, result.as_str(), is_error), (call.clone(), "milk", false));
+            Some(Observation::PostToolCall { tool_use_id, result, status, .. }) => {
+                assert_eq!((tool_use_id, result.as_str(), status), (call.clone(), "milk", CallStatus::Ok));
             }
-            Some(Observation::PreApprovalRequest { tool_use_id, .. }) => assert_eq!(tool_use_id, call),
-            Some(Observation::PostApprovalResponse { choice, .. }) => assert_eq!(choice, "once"),
-            Some(Observation::PostLlmCall { text }) => assert_eq!(text, "Noted."),
+            Some(Observation::PreApprovalRequest(asked)) => {
+                assert_eq!((asked.tool_use_id, asked.pattern_key.as_str()), (call.clone(), "tool:write_note"));
+            }
+            Some(Observation::PostApprovalResponse { approval, choice }) => {
+                assert_eq!((approval.tool_use_id, choice), (call.clone(), "once"));
+            }
+            Some(Observation::PostLlmCall { user_message, text, history }) => {
+                assert_eq!((user_message.as_str(), text.as_str(), history.len()), ("go", "Noted.", 4));
+            }
             Some(Observation::SessionEnd { completed, interrupted }) => assert!(completed && !interrupted),
             _ => {}
         }
@@ -94,12 +101,12 @@ async fn a_denied_call_ends_before_the_next_model_call() {
     follower.until_idle().await;
     assert_eq!(tool.runs(), 0);
     let ends = hooks.fired().into_iter().filter_map(|fired| match fired.observation {
-        Some(Observation::PostToolCall { tool_use_id, result, is_error, .. }) => {
-            Some((tool_use_id, result, is_error))
+        Some(Observation::PostToolCall { tool_use_id, result, status, .. }) => {
+            Some((tool_use_id, result, status))
         }
         _ => None,
     });
-    assert_eq!(ends.collect::<Vec<_>>(), [(call, "Tool call denied".to_owned(), true)]);
+    assert_eq!(ends.collect::<Vec<_>>(), [(call, "Tool call denied".to_owned(), CallStatus::Error)]);
     assert_eq!(hooks.order(&["transform_tool_result"]), [""; 0]);
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, pending};
-use petasos_engine::{Hooks, Observation, TurnInfo};
+use petasos_hooks::{Hooks, Observation, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart};
 use petasos_testkit::within;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -102,34 +102,19 @@ impl Recorder {
     }
 }
 
-fn point(observation: &Observation) -> &'static str {
-    match observation {
-        Observation::SessionStart => "on_session_start",
-        Observation::PreApiRequest { .. } => "pre_api_request",
-        Observation::PostApiRequest { .. } => "post_api_request",
-        Observation::ApiRequestError { .. } => "api_request_error",
-        Observation::PostToolCall { .. } => "post_tool_call",
-        Observation::PreApprovalRequest { .. } => "pre_approval_request",
-        Observation::PostApprovalResponse { .. } => "post_approval_response",
-        Observation::PostLlmCall { .. } => "post_llm_call",
-        Observation::SessionEnd { .. } => "on_session_end",
-        Observation::SessionFinalize => "on_session_finalize",
-    }
-}
-
 impl Hooks for Recorder {
     fn observe<'a>(&'a self, turn: &'a TurnInfo, observation: Observation) -> BoxFuture<'a, ()> {
-        self.fire(point(&observation), turn, Some(observation)).map(|_| ()).boxed()
+        self.fire(observation.event().name(), turn, Some(observation)).map(|_| ()).boxed()
     }
 
-    fn pre_llm_call<'a>(&'a self, turn: &'a TurnInfo) -> BoxFuture<'a, Option<String>> {
+    fn pre_llm_call<'a>(&'a self, turn: &'a TurnInfo, _: TurnStart<'a>) -> BoxFuture<'a, Option<String>> {
         self.say("pre_llm_call", turn).boxed()
     }
 
     fn pre_tool_call<'a>(
         &'a self,
         turn: &'a TurnInfo,
-        _: &'a str,
+        _: ToolCall<'a>,
         input: &'a mut Map<String, Value>,
     ) -> BoxFuture<'a, Option<String>> {
         async move {
@@ -148,10 +133,17 @@ impl Hooks for Recorder {
     fn transform_tool_result<'a>(
         &'a self,
         turn: &'a TurnInfo,
-        _: &'a str,
-        _: &'a str,
+        _: ToolResult<'a>,
     ) -> BoxFuture<'a, Option<String>> {
         self.say("transform_tool_result", turn).boxed()
+    }
+
+    fn transform_terminal_output<'a>(
+        &'a self,
+        turn: &'a TurnInfo,
+        _: TerminalOutput<'a>,
+    ) -> BoxFuture<'a, Option<String>> {
+        self.say("transform_terminal_output", turn).boxed()
     }
 
     fn transform_llm_output<'a>(&'a self, turn: &'a TurnInfo, _: &'a str) -> BoxFuture<'a, Option<String>> {

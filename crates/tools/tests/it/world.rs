@@ -42,6 +42,7 @@ impl World {
             secrets: Default::default(),
             sudo_password: None,
             dispatcher: None,
+            filter: None,
         }
     }
 
