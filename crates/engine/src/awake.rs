@@ -365,7 +365,8 @@ impl Actor {
 
     /// Where this session's tools work. Nobody asks but hooks.
     fn workspace(&self) -> PathBuf {
-        let Some(workspaces) = self.shared.tools.workspaces().filter(|_| !self.shared.hooks.is_empty()) else {
+        let Some(workspaces) = self.shared.tools.workspaces().filter(|_| !self.shared.hooks.is_empty())
+        else {
             return PathBuf::new();
         };
         let header = &self.header;

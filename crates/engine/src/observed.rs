@@ -1,11 +1,12 @@
 //! What observers are told about events of the log.
 
 use petasos_core::State;
-use petasos_core::event::{Danger, Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text};
+use petasos_core::event::{
+    Danger, Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text,
+};
 use petasos_core::state::{Call, Progress, Turn};
 use petasos_hooks::{Approval, CallStatus, Observation};
 use serde_json::{Map, Value};
-
 
 /// Something to tell, and the turn that it is about.
 #[derive(Debug, PartialEq)]

@@ -23,7 +23,8 @@ impl OutputFilter for ToolRun {
         let directory = directory.to_string_lossy().into_owned();
         async move {
             let output = TerminalOutput { command, output: text, exit_code, directory: &directory };
-            let transform = async { self.around.shared.hooks.transform_terminal_output(&self.around.turn, output).await };
+            let transform =
+                async { self.around.shared.hooks.transform_terminal_output(&self.around.turn, output).await };
             AssertUnwindSafe(transform).catch_unwind().await.unwrap_or_else(|_| {
                 tracing::error!(session_id = %self.around.turn.session_id, "a hook ended in a bug");
                 None

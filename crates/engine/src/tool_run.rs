@@ -73,7 +73,8 @@ impl ToolRun {
     async fn transformed(&self, result: &str, duration_ms: u64) -> Option<String> {
         let Call { id: tool_use_id, tool, input, .. } = &self.call;
         let result = ToolResult { tool_use_id, tool, input, result, duration_ms };
-        let transform = async { self.around.shared.hooks.transform_tool_result(&self.around.turn, result).await };
+        let transform =
+            async { self.around.shared.hooks.transform_tool_result(&self.around.turn, result).await };
         AssertUnwindSafe(transform).catch_unwind().await.unwrap_or_else(|_| {
             tracing::error!(session_id = %self.around.turn.session_id, "a hook ended in a bug");
             None

@@ -226,7 +226,10 @@ impl Run<'_> {
                 unfiltered.bytes.extend_from_slice(piece);
             }
             Some(unfiltered) => {
-                tracing::warn!(command = unfiltered.command, "a command wrote too much for hooks to transform");
+                tracing::warn!(
+                    command = unfiltered.command,
+                    "a command wrote too much for hooks to transform"
+                );
                 collector.push(self.workspace, &unfiltered.bytes);
                 collector.push(self.workspace, piece);
                 self.unfiltered = None;

@@ -53,7 +53,10 @@ async fn a_turn_with_a_tool_and_an_approval() {
                 assert_eq!((tool_use_id, result.as_str(), status), (call.clone(), "milk", CallStatus::Ok));
             }
             Some(Observation::PreApprovalRequest(asked)) => {
-                assert_eq!((asked.tool_use_id, asked.pattern_key.as_str()), (call.clone(), "tool:write_note"));
+                assert_eq!(
+                    (asked.tool_use_id, asked.pattern_key.as_str()),
+                    (call.clone(), "tool:write_note")
+                );
             }
             Some(Observation::PostApprovalResponse { approval, choice }) => {
                 assert_eq!((approval.tool_use_id, choice), (call.clone(), "once"));
