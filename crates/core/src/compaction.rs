@@ -2,6 +2,7 @@
 //!
 //! A plan depends on the context alone. Nothing here calls a model, and the log itself is never rewritten.
 
+use crate::both_ends::both_ends;
 use crate::context::Context;
 use crate::event::{Block, joined_text};
 use crate::model::{AssistantPart, Message};
@@ -114,16 +115,13 @@ fn saved_by_pruning(message: &Message) -> u64 {
 
 /// Tool output that is no longer needed whole.
 pub(crate) fn shortened(text: &str) -> String {
-    let count = text.chars().count();
-    if count <= SHORT_OUTPUT {
+    if text.chars().count() <= SHORT_OUTPUT {
         return text.to_owned();
     }
-    let head: String = text.chars().take(LEFT_OF_OUTPUT).collect();
-    let tail: String = text.chars().skip(count - LEFT_OF_OUTPUT).collect();
-    let gone = count - 2 * LEFT_OF_OUTPUT;
-    format!(
-        "{head}\n[{gone} characters of this older output were removed; run the tool again to see them]\n{tail}"
-    )
+    let note = |gone| {
+        format!("[{gone} characters of this older output were removed; run the tool again to see them]")
+    };
+    both_ends(text, LEFT_OF_OUTPUT, LEFT_OF_OUTPUT, note).unwrap_or_else(|| text.to_owned())
 }
 
 /// The task and the list of what is to be done, if they are among what goes.
@@ -145,13 +143,8 @@ fn kept_word_for_word(context: &Context, through: u64) -> String {
 pub fn transcript(messages: &[Message], most: usize) -> String {
     let entries: Vec<String> = messages.iter().map(entry).collect();
     let text = entries.join("\n\n");
-    let count = text.chars().count();
-    if count <= most {
-        return text;
-    }
-    let head: String = text.chars().take(most / 4).collect();
-    let tail: String = text.chars().skip(count - most * 3 / 4).collect();
-    format!("{head}\n\n[The middle of the conversation is left out here.]\n\n{tail}")
+    let note = |_| "\n[The middle of the conversation is left out here.]\n".to_owned();
+    both_ends(&text, most / 4, most * 3 / 4, note).unwrap_or(text)
 }
 
 fn entry(message: &Message) -> String {

@@ -15,6 +15,8 @@ use crate::model::{AssistantPart, Message, ToolOutcome};
 pub const NOT_EXECUTED: &str = "This call was not executed.";
 /// What is said of a call that nobody answered before its turn was stopped.
 pub const STOPPED: &str = "This call was not executed: the turn was stopped.";
+/// What is said of a call that waited for somebody who never answered.
+pub const NOBODY_ANSWERED: &str = "nobody answered in time";
 /// What is said of a secret, in place of the secret.
 pub const SECRET_SUPPLIED: &str =
     "The user supplied it. It is set in the environment of this session's commands.";
@@ -143,6 +145,8 @@ impl Context {
                 self.say(at, AssistantPart::Thinking { text, opaque });
             }
             Payload::AgentMessage(message) => self.say(at, AssistantPart::Text(message.text.clone())),
+            // A question of ours, which is no business of the model.
+            Payload::ToolUse(call) if call.budget.is_some() => {}
             Payload::ToolUse(call) | Payload::McpToolUse(call) => {
                 self.call(at, call.id.as_str(), &call.tool, call.input.clone());
             }
@@ -178,6 +182,11 @@ impl Context {
             }
             Payload::UserSecretResult(answered) => {
                 self.result(answered.request_id.as_str(), vec![Block::text(SECRET_SUPPLIED)], false);
+            }
+            Payload::ActionExpired(expired) => {
+                if let Some(text) = expired.told() {
+                    self.result(&expired.id, vec![Block::text(text)], true);
+                }
             }
             _ => {}
         }

@@ -158,6 +158,14 @@ impl ToolUseId {
     pub fn for_custom(uuid: Uuid) -> Self {
         Self(format!("custom_toolu_{}", uuid.simple()))
     }
+
+    /// Names the question, asked by this event of a session, whether to go on over a budget.
+    pub fn for_budget(session_id: &SessionId, sequence: u64) -> Self {
+        let session = EventId::session_part(session_id);
+        // A session may have a longer name than fits; its end tells it apart.
+        let session = &session[session.len().saturating_sub(64)..];
+        Self(format!("{}{session}_{sequence}", Self::PREFIX))
+    }
 }
 
 impl ThreadId {

@@ -8,6 +8,8 @@
 
 pub mod agent;
 pub mod agent_option;
+pub mod both_ends;
+pub mod budget;
 pub mod compaction;
 pub mod context;
 pub mod delivery;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::budget::AtBudget;
+
 /// When a turn is stopped, whatever the model wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -23,6 +25,10 @@ pub struct Limits {
     pub agent_month_cost_nanos: Option<u64>,
     /// Tokens at which a context is compacted; none for never, unless the provider refuses it.
     pub context_tokens: Option<u64>,
+    /// What happens when one of these is used up.
+    pub at_budget: AtBudget,
+    /// How long a paused turn waits for somebody; none for ever.
+    pub action_time: Option<Duration>,
     /// Tool calls that one model answer may make.
     pub step_tool_calls: usize,
     /// Subagents that one call may start.
@@ -43,6 +49,8 @@ impl Default for Limits {
             agent_day_cost_nanos: None,
             agent_month_cost_nanos: None,
             context_tokens: None,
+            at_budget: AtBudget::Stop,
+            action_time: None,
             step_tool_calls: 64,
             call_threads: 4,
             thread_model_calls: 50,

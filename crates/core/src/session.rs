@@ -72,6 +72,14 @@ pub struct SessionView {
 }
 
 impl SessionView {
+    /// When what it waits for is no longer waited for.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match self.stop_reason {
+            Some(StopReason::RequiresAction { expires_at, .. }) if self.status == Status::Idle => expires_at,
+            _ => None,
+        }
+    }
+
     /// A session whose log is empty.
     pub fn new(created_at: Timestamp, title: Option<String>, metadata: Map<String, Value>) -> Self {
         SessionView {

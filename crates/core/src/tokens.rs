@@ -125,6 +125,7 @@ impl ContextSize {
             Payload::ToolResult(result) | Payload::McpToolResult(result) => of_blocks(&result.content),
             _ if self.answer_counted => 0,
             Payload::AgentMessage(message) => of_text(&message.text),
+            Payload::ToolUse(call) if call.budget.is_some() => 0,
             Payload::ToolUse(call) | Payload::McpToolUse(call) => of_call(&call.tool, &call.input),
             Payload::CustomToolUse(call) => of_call(&call.tool, &call.input),
             Payload::ClarifyRequest(request) => of_text(&request.question),

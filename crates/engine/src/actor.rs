@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Send { submission: Submission, reply: Reply<Vec<Event>> },
     /// A new title or metadata.
     Change { title: Option<Option<String>>, metadata: Option<Map<String, Value>>, reply: Reply<()> },
+    /// The time for answers may be over.
+    Expire { reply: Reply<()> },
     /// The session is put away.
     Archive { reply: Reply<()> },
     /// The session is removed for good.
@@ -136,9 +138,10 @@ fn close(
         match command {
             Command::Wake => {}
             Command::Send { reply, .. } => drop(reply.send(Err(error()))),
-            Command::Change { reply, .. } | Command::Archive { reply } | Command::Delete { reply } => {
-                drop(reply.send(Err(error())));
-            }
+            Command::Change { reply, .. }
+            | Command::Expire { reply }
+            | Command::Archive { reply }
+            | Command::Delete { reply } => drop(reply.send(Err(error()))),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use petasos_core::State;
 use petasos_core::agent::{AgentDefinition, metadata_problem};
+use petasos_core::budget::AtBudget;
 use petasos_core::context::Context;
 use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
@@ -163,6 +164,10 @@ impl Actor {
             }
             Command::Change { title, metadata, reply } => {
                 let result = self.change(title, metadata).await;
+                answer(reply, result)
+            }
+            Command::Expire { reply } => {
+                let result = self.feed_input(Input::ActionsExpired).await.map(|_| ());
                 answer(reply, result)
             }
             Command::Archive { reply } => {
@@ -345,6 +350,9 @@ impl Actor {
         self.context = context;
         self.feed.publish(events);
         self.shared.metrics.count(events);
+        if self.state.view.expires_at().is_some() {
+            self.shared.expiry.changed();
+        }
         if let Some(call) = call {
             self.begin(call);
         }
@@ -417,6 +425,8 @@ fn limits_of(shared: &Shared, agent: &AgentDefinition, state: &State) -> Limits 
     let limits = &shared.limits;
     Limits {
         turn_model_calls: if is_thread { limits.thread_model_calls } else { limits.turn_model_calls },
+        // Nobody could be asked for a subagent.
+        at_budget: if is_thread { AtBudget::Stop } else { limits.at_budget },
         context_tokens: Some(shared.models.catalog().compact_at(&agent.model)),
         ..*limits
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 use petasos_core::agent::AgentDefinition;
+use petasos_core::budget::Allowances;
 use petasos_core::compaction::{self, Budget, Plan};
 use petasos_core::context::Context;
 use petasos_core::event::{Block, Compacted, Failure, ModelFinished};
@@ -44,6 +45,8 @@ pub(crate) struct Compaction {
     pub(crate) shared: Arc<Shared>,
     pub(crate) header: Arc<SessionHeader>,
     pub(crate) agent: Arc<AgentDefinition>,
+    /// How often somebody let the turn go on over a budget.
+    pub(crate) allowances: Allowances,
     pub(crate) context: Context,
     pub(crate) size: ContextSize,
     /// How many model calls the turn has made.
@@ -116,7 +119,7 @@ impl Compaction {
     async fn ask(&self, messages: &[Message]) -> Result<Answer, Failure> {
         let failure =
             |error: petasos_models::Error| Failure { code: error.code.to_owned(), message: error.message };
-        spending::check(&self.shared, &self.header).await?;
+        spending::check(&self.shared, &self.header, &self.allowances).await?;
         let catalog = self.shared.models.catalog();
         let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
         let window = catalog.context_window(&self.agent.model);

@@ -48,6 +48,7 @@ impl ToolRun {
                     progress: Progress::Started,
                     created_at: now(),
                     danger: None,
+                    budget: None,
                     threads: BTreeMap::new(),
                 };
                 ToolRun { call, sudo_password: None, ..self.clone() }.execute().await

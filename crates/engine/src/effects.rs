@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use petasos_core::State;
 use petasos_core::agent_option;
+use petasos_core::budget::Allowances;
 use petasos_core::context::Context;
 use petasos_core::event::{Event, Payload};
 use petasos_core::ids::SessionId;
@@ -126,6 +127,7 @@ impl Actor {
                     shared: Arc::clone(&self.shared),
                     header: Arc::clone(&self.header),
                     agent: Arc::clone(&self.agent),
+                    allowances: allowances(&self.state),
                     context,
                     size: self.state.context.clone(),
                     call: *call,
@@ -190,6 +192,7 @@ impl Actor {
             header: Arc::clone(&self.header),
             agent: Arc::clone(&self.agent),
             settings: Arc::new(state.settings.clone().unwrap_or_default()),
+            allowances: allowances(state),
             mcp: self.mcp.clone(),
             turn: self.turn_of(state),
         }
@@ -234,4 +237,9 @@ impl Actor {
         }));
         Early { under_way: UnderWay { number, effect, task: task.abort_handle() }, may_speak }
     }
+}
+
+/// How often somebody let the turn under way go on over a budget.
+fn allowances(state: &State) -> Allowances {
+    state.turn.as_ref().map(|turn| turn.allowances.clone()).unwrap_or_default()
 }

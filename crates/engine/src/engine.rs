@@ -18,6 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::actor::{self, Command};
 use crate::error::{Error, Result};
+use crate::expiry::{self, Expiry};
 use crate::feed::{Feeds, lock};
 use crate::injected::Injected;
 use crate::memory::{MemorySettings, MemoryTool};
@@ -81,6 +82,7 @@ pub(crate) struct Shared {
     pub(crate) observers: Observers,
     pub(crate) resting: Resting,
     pub(crate) injected: Injected,
+    pub(crate) expiry: Expiry,
     pub(crate) secrets: Secrets,
     /// No new turns and no new requests.
     pub(crate) closing: CancellationToken,
@@ -114,6 +116,7 @@ impl Engine {
             observers: Observers::default(),
             resting: Resting::default(),
             injected: Injected::default(),
+            expiry: Expiry::default(),
             secrets: Secrets::default(),
             closing: CancellationToken::new(),
             stopping: CancellationToken::new(),
@@ -121,12 +124,14 @@ impl Engine {
         Engine { shared: Arc::new(shared) }
     }
 
-    /// Wakes every session whose turn was under way when the last process ended. Returns how many there were.
+    /// Wakes every session whose turn was under way when the last process ended, and begins to watch the times of
+    /// those that wait for somebody. Returns how many were woken.
     pub async fn recover(&self) -> Result<usize> {
         let running = self.shared.store.running_sessions().await?;
         for (tenant, session_id) in &running {
             wake(&self.shared, tenant, session_id);
         }
+        self.shared.tasks.spawn(expiry::watch(Arc::clone(&self.shared)));
         Ok(running.len())
     }
 

@@ -17,6 +17,7 @@ mod dispatch;
 mod effects;
 mod engine;
 mod error;
+mod expiry;
 mod export;
 mod feed;
 mod grants;

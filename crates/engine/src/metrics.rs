@@ -5,7 +5,8 @@
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use petasos_core::event::{Event, Payload, StopReason};
+use petasos_core::budget::Budget;
+use petasos_core::event::{Event, Payload, StopReason, ToolUse};
 use petasos_core::spending::NANOS;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -24,10 +25,18 @@ pub struct Metrics {
     first_token_seconds: Family<Provider, Histogram>,
     tool_calls: Family<Outcome, Counter>,
     cost: Family<Provider, Counter<f64, AtomicU64>>,
+    budgets: Family<BudgetOutcome, Counter>,
+    expired: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct BudgetOutcome {
+    budget: &'static str,
     outcome: &'static str,
 }
 
@@ -60,6 +69,8 @@ impl Default for Metrics {
             first_token_seconds: Family::new_with_constructor(seconds),
             tool_calls: Family::default(),
             cost: Family::default(),
+            budgets: Family::default(),
+            expired: Counter::default(),
         }
     }
 }
@@ -77,6 +88,10 @@ impl Metrics {
         registry.register("petasos_model_call_seconds", about, self.model_seconds.clone());
         let about = "Seconds from the start of a model call to its first text or reasoning";
         registry.register("petasos_first_token_seconds", about, self.first_token_seconds.clone());
+        let about = "Budgets that were used up, by whether the turn paused or stopped";
+        registry.register("petasos_budgets_used_up", about, self.budgets.clone());
+        let about = "Pending actions that nobody answered in time";
+        registry.register("petasos_actions_expired", about, self.expired.clone());
         registry.register("petasos_tool_calls", "Tool calls that ended, by how", self.tool_calls.clone());
     }
 
@@ -94,6 +109,11 @@ impl Metrics {
                         StopReason::RequiresAction { .. } => "paused",
                     };
                     self.turns.get_or_create(&Outcome { outcome }).inc();
+                    if let StopReason::Error { code, .. } = &idle.stop_reason
+                        && let Some(budget) = Budget::of_code(code)
+                    {
+                        self.budget(budget, "stopped");
+                    }
                 }
                 Payload::ModelFinished(finished) => {
                     let provider = provider_of(&finished.model);
@@ -116,6 +136,8 @@ impl Metrics {
                             .inc_by(count);
                     }
                 }
+                Payload::ToolUse(ToolUse { budget: Some(budget), .. }) => self.budget(*budget, "paused"),
+                Payload::ActionExpired(_) => drop(self.expired.inc()),
                 Payload::ToolResult(result) | Payload::McpToolResult(result) => {
                     let outcome = if result.is_error { "error" } else { "ok" };
                     self.tool_calls.get_or_create(&Outcome { outcome }).inc();
@@ -123,6 +145,10 @@ impl Metrics {
                 _ => {}
             }
         }
+    }
+
+    fn budget(&self, budget: Budget, outcome: &'static str) {
+        self.budgets.get_or_create(&BudgetOutcome { budget: budget.code(), outcome }).inc();
     }
 
     /// The model said its first word.

@@ -101,7 +101,8 @@ impl ModelCall {
     }
 
     async fn ask(&mut self) -> Result<Answer, Failure> {
-        spending::check(&self.around.shared, &self.around.header).await?;
+        let Surroundings { shared, header, allowances, .. } = &self.around;
+        spending::check(shared, header, allowances).await?;
         let (model, name) = self.around.shared.models.resolve(&self.around.agent.model).map_err(failure)?;
         let request = Request {
             model: name,

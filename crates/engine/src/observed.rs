@@ -4,7 +4,7 @@ use petasos_core::State;
 use petasos_core::event::{
     Danger, Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text,
 };
-use petasos_core::state::{Call, Progress, Turn};
+use petasos_core::state::{ActionKind, Call, Progress, Turn};
 use petasos_hooks::{Approval, CallStatus, Observation};
 use serde_json::{Map, Value};
 
@@ -42,11 +42,7 @@ fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation>
         }
         Payload::UserToolConfirmation(confirmation) => {
             let call = call(before, confirmation.tool_use_id.as_str());
-            let answered = call.map(|call| Observation::PostApprovalResponse {
-                approval: approval(&call.id, &call.tool, &call.input, None, call.danger.as_ref()),
-                choice: choice(confirmation),
-            });
-            answered.into_iter().collect()
+            call.map(|call| answered(call, choice(confirmation))).into_iter().collect()
         }
         Payload::ToolResult(result) | Payload::McpToolResult(result) => {
             let call = call(before, result.tool_use_id.as_str()).filter(|call| is_denied(call, events));
@@ -62,6 +58,17 @@ fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation>
             let call = call(before, result.request_id.as_str());
             call.map(|call| ended(call, result.answer.clone(), false, event)).into_iter().collect()
         }
+        Payload::ActionExpired(expired) => match (expired.action, expired.told()) {
+            (ActionKind::ToolConfirmation, _) => {
+                let call = call(before, &expired.id);
+                call.map(|call| answered(call, "timeout")).into_iter().collect()
+            }
+            (_, Some(told)) => {
+                let call = call(before, &expired.id);
+                call.map(|call| ended(call, told.to_owned(), true, event)).into_iter().collect()
+            }
+            (_, None) => Vec::new(),
+        },
         Payload::StatusIdle(idle) => match &idle.stop_reason {
             StopReason::RequiresAction { .. } => Vec::new(),
             StopReason::EndTurn { interrupted: true, .. } => {
@@ -107,6 +114,12 @@ fn approval(
     }
 }
 
+/// What came of asking.
+fn answered(call: &Call, choice: &'static str) -> Observation {
+    let approval = approval(&call.id, &call.tool, &call.input, None, call.danger.as_ref());
+    Observation::PostApprovalResponse { approval, choice }
+}
+
 fn choice(confirmation: &ToolConfirmation) -> &'static str {
     match (confirmation.result, confirmation.scope) {
         (Verdict::Deny, _) => "deny",
@@ -126,6 +139,10 @@ fn is_denied(call: &Call, events: &[Event]) -> bool {
     let denies = |event: &Event| match &event.payload {
         Payload::UserToolConfirmation(confirmation) => {
             confirmation.tool_use_id.as_str() == call.id && confirmation.result == Verdict::Deny
+        }
+        Payload::ActionExpired(expired) => {
+            let sudo = call.sudo.as_ref().map(|sudo| sudo.request_id.as_str());
+            expired.id == call.id || sudo == Some(expired.id.as_str())
         }
         _ => false,
     };

@@ -1,6 +1,7 @@
 //! What agents used, and bounds on what they may spend.
 
 use jiff::civil::Date;
+use petasos_core::budget::{Allowances, Budget};
 use petasos_core::event::Failure;
 use petasos_core::ids::{AgentId, TenantId};
 use petasos_core::session::SessionHeader;
@@ -24,7 +25,11 @@ impl Engine {
 }
 
 /// Says why an agent may not call its model now, if it has spent what it may.
-pub(crate) async fn check(shared: &Shared, header: &SessionHeader) -> std::result::Result<(), Failure> {
+pub(crate) async fn check(
+    shared: &Shared,
+    header: &SessionHeader,
+    allowances: &Allowances,
+) -> std::result::Result<(), Failure> {
     let (day, month) = (shared.limits.agent_day_cost_nanos, shared.limits.agent_month_cost_nanos);
     if day.is_none() && month.is_none() {
         return Ok(());
@@ -42,21 +47,24 @@ pub(crate) async fn check(shared: &Shared, header: &SessionHeader) -> std::resul
     let cost = |day: &DailyUsage| day.usage.cost_nanos.unwrap_or(0);
     let spent_today = days.iter().filter(|day| day.day == today).map(cost).sum();
     let spent_this_month = days.iter().map(cost).sum();
-    within(day, spent_today, &header.agent_id, "day")?;
-    within(month, spent_this_month, &header.agent_id, "month")
+    let raised = |budget: Budget, most: Option<u64>| most.map(|most| budget.raised(most, allowances));
+    let (day, month) = (raised(Budget::AgentDay, day), raised(Budget::AgentMonth, month));
+    within(Budget::AgentDay, day, spent_today, &header.agent_id)?;
+    within(Budget::AgentMonth, month, spent_this_month, &header.agent_id)
 }
 
 fn within(
+    budget: Budget,
     most: Option<u64>,
     spent: u64,
     agent_id: &AgentId,
-    period: &str,
 ) -> std::result::Result<(), Failure> {
     let Some(most) = most.filter(|most| spent >= *most) else { return Ok(()) };
     let (spent, most) = (amount(spent), amount(most));
+    let period = if budget == Budget::AgentDay { "day" } else { "month" };
     let message = format!(
         "Agent {agent_id} spent {spent} of its budget of {most} for this {period} (in UTC); wait for the next one, or \
          raise limits.agent_{period}_cost."
     );
-    Err(Failure { code: format!("agent_{period}_budget_exceeded"), message })
+    Err(Failure { code: budget.code().to_owned(), message })
 }

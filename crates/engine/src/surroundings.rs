@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use petasos_core::agent::AgentDefinition;
+use petasos_core::budget::Allowances;
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::SessionSettings;
 use petasos_hooks::TurnInfo;
@@ -19,6 +20,8 @@ pub(crate) struct Surroundings {
     pub(crate) agent: Arc<AgentDefinition>,
     /// What the session sets for itself.
     pub(crate) settings: Arc<SessionSettings>,
+    /// How often somebody let the turn go on over a budget.
+    pub(crate) allowances: Allowances,
     pub(crate) mcp: McpTools,
     pub(crate) turn: TurnInfo,
 }

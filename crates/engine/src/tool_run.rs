@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
 use futures_util::FutureExt;
+use petasos_core::both_ends::both_ends;
 use petasos_core::event::Block;
 use petasos_core::state::{Call, CallKind};
 use petasos_core::step::Input;
@@ -137,25 +138,8 @@ impl ToolRun {
     }
 }
 
-/// Keeps the beginning and the end of a text that is too long.
+/// What goes into the log of a result that is too long for it.
 fn bounded(text: String, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text;
-    }
-    let half = most / 2;
-    let head: String = text.chars().take(half).collect();
-    let tail: String = text.chars().skip(count - half).collect();
-    format!("{head}\n[… {} characters left out …]\n{tail}", count - 2 * half)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bounded;
-
-    #[test]
-    fn long_output_keeps_both_ends() {
-        assert_eq!(bounded("short".into(), 10), "short");
-        assert_eq!(bounded("abcdefghijkl".into(), 4), "ab\n[… 8 characters left out …]\nkl");
-    }
+    let note = |left_out| format!("[… {left_out} characters left out …]");
+    both_ends(&text, most / 2, most / 2, note).unwrap_or(text)
 }

@@ -167,6 +167,17 @@ pub struct Asleep {
     pub events: Vec<Event>,
 }
 
+/// A session that waits for somebody only until a certain time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expiring {
+    /// Whose session it is.
+    pub tenant: TenantId,
+    /// The session.
+    pub session_id: SessionId,
+    /// Until when it waits.
+    pub at: Timestamp,
+}
+
 /// Sessions without their logs.
 pub trait SessionStore: Send + Sync + 'static {
     /// Keeps a new session with an empty log.
@@ -204,6 +215,9 @@ pub trait SessionStore: Send + Sync + 'static {
 
     /// Every session whose turn is under way, whoever owns it: what a restart has to pick up.
     fn running_sessions(&self) -> BoxFuture<'_, Result<Vec<(TenantId, SessionId)>>>;
+
+    /// The sessions of all tenants that wait for somebody only until a certain time, those with the least time first.
+    fn expiring_sessions(&self, limit: usize) -> BoxFuture<'_, Result<Vec<Expiring>>>;
 }
 
 /// Events to append to one log, with everything that must be true when they are.

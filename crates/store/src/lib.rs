@@ -14,7 +14,7 @@ pub mod suite;
 
 pub use contract::{
     AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Checkpoint, Cursor, DeliveryFilter,
-    DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery, GrantStore, Kept, KeyStore,
+    DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery, Expiring, GrantStore, Kept, KeyStore,
     MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch, Observe, Order, Outbox,
     Page, PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store,
     Undelivered, UsageStore,

@@ -101,6 +101,10 @@ pub(crate) struct Limits {
     pub(crate) agent_day_cost: Option<Price>,
     /// What an agent may cost in one month, all of its sessions together.
     pub(crate) agent_month_cost: Option<Price>,
+    /// What happens when one of these is used up.
+    pub(crate) at_budget: AtBudget,
+    /// How long a paused turn waits for somebody; for ever unless set.
+    pub(crate) action_seconds: Option<Seconds>,
     /// Tool calls that one model answer may make.
     pub(crate) step_tool_calls: Option<NonZero<usize>>,
     /// Subagents that one call may start.
@@ -113,6 +117,18 @@ pub(crate) struct Limits {
     pub(crate) tool_output_chars: Option<NonZero<usize>>,
     /// Time that one tool call may take.
     pub(crate) tool_seconds: Option<Seconds>,
+}
+
+/// What happens when a budget is used up.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum AtBudget {
+    /// The turn ends with an error.
+    #[default]
+    Stop,
+    /// The turn waits until somebody lets it go on, or ends it.
+    Pause,
 }
 
 /// How models are called.

@@ -157,6 +157,11 @@ fn turn_limits(file: &file::Limits) -> petasos_core::limits::Limits {
     limits.session_cost_nanos = file.session_cost.map(nanos);
     limits.agent_day_cost_nanos = file.agent_day_cost.map(nanos);
     limits.agent_month_cost_nanos = file.agent_month_cost.map(nanos);
+    limits.at_budget = match file.at_budget {
+        file::AtBudget::Stop => petasos_core::budget::AtBudget::Stop,
+        file::AtBudget::Pause => petasos_core::budget::AtBudget::Pause,
+    };
+    limits.action_time = time(file.action_seconds);
     set(&mut limits.step_tool_calls, file.step_tool_calls.map(NonZero::get));
     set(&mut limits.call_threads, file.call_threads.map(NonZero::get));
     set(&mut limits.thread_model_calls, file.thread_model_calls.map(NonZero::get));

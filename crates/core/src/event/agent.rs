@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Block;
+use crate::budget::Budget;
 use crate::ids::{RequestId, ThreadId, ToolUseId};
 use crate::model::{Opaque, Usage};
 
@@ -54,6 +55,9 @@ pub struct ToolUse {
     /// Why a person is asked, when it is not the policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub danger: Option<Danger>,
+    /// The budget that is used up, if no model made this call and it asks whether to go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
 }
 
 /// What is dangerous about a call, so that a person is asked whatever the policy says.

@@ -112,6 +112,9 @@ pub enum Payload {
     /// A turn ended or paused.
     #[serde(rename = "session.status_idle")]
     StatusIdle(StatusIdle),
+    /// Nobody answered in time, and nobody is waited for any more.
+    #[serde(rename = "session.action_expired")]
+    ActionExpired(ActionExpired),
 
     /// What the agent said.
     #[serde(rename = "agent.message")]
@@ -203,6 +206,7 @@ pub const SHOWN_TYPES: &[&str] = &[
     "user.secret_result",
     "session.status_running",
     "session.status_idle",
+    "session.action_expired",
     "agent.message",
     "agent.thinking",
     "agent.tool_use",
@@ -231,6 +235,7 @@ impl Payload {
             Payload::UserSecretResult(_) => "user.secret_result",
             Payload::StatusRunning {} => "session.status_running",
             Payload::StatusIdle(_) => "session.status_idle",
+            Payload::ActionExpired(_) => "session.action_expired",
             Payload::AgentMessage(_) => "agent.message",
             Payload::AgentThinking(_) => "agent.thinking",
             Payload::ToolUse(_) => "agent.tool_use",

@@ -1,9 +1,11 @@
 //! How turns go, and what is noted about a session beside them.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ToolUseId;
 use crate::model::Usage;
+use crate::state::ActionKind;
 
 /// Payload of `session.status_idle`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +41,9 @@ pub enum StopReason {
     RequiresAction {
         /// The ids of the actions, in the order in which they were raised.
         event_ids: Vec<String>,
+        /// When they are no longer waited for; none if that never happens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<Timestamp>,
     },
 }
 
@@ -68,6 +73,27 @@ pub enum CutShort {
     MaxTokens,
     /// It declined to answer.
     Refusal,
+}
+
+/// Payload of `session.action_expired`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionExpired {
+    /// What an answer would have referred to.
+    pub id: String,
+    /// What kind of answer it was.
+    pub action: ActionKind,
+}
+
+impl ActionExpired {
+    /// What the model is told in place of an answer; none if the call has a result of its own.
+    pub fn told(&self) -> Option<&'static str> {
+        match self.action {
+            ActionKind::ToolConfirmation | ActionKind::Sudo => None,
+            ActionKind::CustomTool => Some("The application did not answer in time; the outcome is unknown."),
+            ActionKind::Clarify => Some("The user did not answer in time. Go on without an answer, or stop."),
+            ActionKind::Secret => Some("The user did not supply it in time."),
+        }
+    }
 }
 
 /// Payload of `span.model_started`.

@@ -5,6 +5,7 @@
 //! the events, carries out the effects, and feeds back what comes of them. After a crash it folds the log,
 //! feeds [`Input::Recover`], and carries on.
 
+mod budget;
 mod effects;
 mod model;
 mod next;
@@ -82,6 +83,8 @@ pub enum Input {
     },
     /// The turn has run for as long as it may.
     DeadlinePassed,
+    /// The time for answers may be over.
+    ActionsExpired,
     /// Whoever drove this session is gone, and everything that was under way with it.
     Recover {
         /// The requests whose passwords are still at hand.
@@ -291,6 +294,7 @@ pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Res
             }
         }
         Input::DeadlinePassed => step.deadline_passed(),
+        Input::ActionsExpired => step.actions_expired(),
         Input::Recover { passwords } => step.recover(&passwords),
         Input::Title(titled) => step.emit(Payload::Titled(titled)),
         Input::Metadata(metadata) => step.emit(Payload::MetadataChanged { metadata }),

@@ -93,6 +93,7 @@ impl Step<'_> {
                     preview,
                     requires_action: asks,
                     danger,
+                    budget: None,
                 };
                 let (kind, payload) = match kind {
                     ToolKind::Builtin => (CallKind::Builtin, Payload::ToolUse(tool_use)),

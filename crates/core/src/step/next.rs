@@ -2,14 +2,22 @@
 //!
 //! The answer depends on the state alone, so it is the same before and after a crash.
 
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::budget;
+use crate::budget::{AtBudget, Budget};
 use crate::event::{
-    Block, CompactionStarted, ModelStarted, Payload, StatusIdle, StopReason, TitleSource, Titled, ToolResult,
-    ToolStarted,
+    Block, CompactionStarted, Failure, ModelStarted, Payload, StatusIdle, StopReason, TitleSource, Titled,
+    ToolResult, ToolStarted,
 };
 use crate::ids::ToolUseId;
 use crate::limits::Limits;
-use crate::spending::amount;
 use crate::state::{Announced, Call, CallKind, Phase, Progress, State, Turn};
+
+/// Whoever waits this long waits for ever. It is less than stores can count.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The next event that the turn appends without any input, or none if it has to wait.
 pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
@@ -17,7 +25,7 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
     let pending = turn.pending_ids();
     match &turn.announced {
         Announced::Paused(announced) if *announced == pending => return None,
-        Announced::Paused(_) if !pending.is_empty() => return Some(paused(pending)),
+        Announced::Paused(_) if !pending.is_empty() => return Some(paused(state, turn, limits, pending)),
         Announced::Paused(_) | Announced::Nothing => return Some(Payload::StatusRunning {}),
         Announced::Running => {}
     }
@@ -30,11 +38,14 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
         {
             Some(compact(state))
         }
-        Phase::Acting { error: Some(failure), .. } => Some(end(
-            state,
-            turn,
-            StopReason::Error { code: failure.code.clone(), message: failure.message.clone() },
-        )),
+        Phase::Acting { error: Some(failure), .. } => {
+            // The budget of the agent, which is counted where all its sessions are known.
+            let budget = Budget::of_code(&failure.code).filter(|_| turn.over_budget.is_none());
+            Some(match (budget, limits.at_budget) {
+                (Some(budget), AtBudget::Pause) => budget::ask(state, budget, failure.clone()),
+                _ => end(state, turn, failed(failure)),
+            })
+        }
         Phase::Acting { calls, cut_short, error: None } => {
             let all_answered = pending.is_empty();
             if let Some(payload) = calls.iter().find_map(|call| proceed(call, all_answered)) {
@@ -42,7 +53,7 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
             } else if calls.iter().any(|call| call.progress == Progress::Started) {
                 None
             } else if !all_answered {
-                Some(paused(pending))
+                Some(paused(state, turn, limits, pending))
             } else if cut_short.is_some() || (calls.is_empty() && state.steers.is_empty()) {
                 Some(end(state, turn, StopReason::EndTurn { reason: *cut_short, interrupted: false }))
             } else {
@@ -52,15 +63,30 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
     }
 }
 
-fn paused(event_ids: Vec<String>) -> Payload {
-    let stop_reason = StopReason::RequiresAction { event_ids };
+/// Waits for somebody. The time for all answers begins when the first of them is waited for; it is measured from the
+/// last event, so that it depends on the log alone.
+fn paused(state: &State, turn: &Turn, limits: &Limits, event_ids: Vec<String>) -> Payload {
+    let end = |time| state.view.updated_at.checked_add(SignedDuration::try_from(time).ok()?).ok();
+    let time = limits.action_time.filter(|time| *time < FOR_EVER);
+    let expires_at = turn.expires_at.or_else(|| time.and_then(end));
+    let stop_reason = StopReason::RequiresAction { event_ids, expires_at };
     Payload::StatusIdle(StatusIdle { stop_reason, takes_up: Vec::new() })
+}
+
+fn failed(failure: &Failure) -> StopReason {
+    StopReason::Error { code: failure.code.clone(), message: failure.message.clone() }
 }
 
 /// Starts a call that may start, or closes one that may not run.
 fn proceed(call: &Call, all_answered: bool) -> Option<Payload> {
     let tool_use_id: ToolUseId = call.id.parse().ok()?;
     match &call.progress {
+        // Leave to go on is all that it was about.
+        Progress::Ready if all_answered && call.budget.is_some() => {
+            let content = vec![Block::text("The turn may go on, until as much again is used.")];
+            let result = ToolResult { tool_use_id, tool: call.tool.clone(), content, is_error: false };
+            Some(Payload::ToolResult(result))
+        }
         // What a person was asked about starts together, when everything has been answered.
         Progress::Ready if all_answered || !call.asked => {
             Some(Payload::ToolStarted(ToolStarted { tool_use_id }))
@@ -82,8 +108,15 @@ fn proceed(call: &Call, all_answered: bool) -> Option<Payload> {
 }
 
 fn call_model(state: &State, turn: &Turn, limits: &Limits) -> Payload {
-    if let Some(stop_reason) = limit_reached(state, turn, limits) {
-        return end(state, turn, stop_reason);
+    // Somebody was asked and did not let it go on.
+    if let Some(over) = &turn.over_budget {
+        return end(state, turn, failed(over));
+    }
+    if let Some((budget, over)) = budget::used_up(state, turn, limits) {
+        return match limits.at_budget {
+            AtBudget::Pause => budget::ask(state, budget, over),
+            AtBudget::Stop => end(state, turn, failed(&over)),
+        };
     }
     let too_long = limits.context_tokens.is_some_and(|most| state.context.is_over(most));
     if too_long && turn.compacted_at != Some(turn.model_calls) {
@@ -95,47 +128,6 @@ fn call_model(state: &State, turn: &Turn, limits: &Limits) -> Payload {
 
 fn compact(state: &State) -> Payload {
     Payload::CompactionStarted(CompactionStarted { tokens: state.context.tokens() })
-}
-
-fn limit_reached(state: &State, turn: &Turn, limits: &Limits) -> Option<StopReason> {
-    let error = |code: &str, message: String| Some(StopReason::Error { code: code.to_owned(), message });
-    if turn.model_calls >= limits.turn_model_calls {
-        let message = format!(
-            "The turn made {} model calls, the most it may; send a message to go on, or raise limits.turn_model_calls.",
-            turn.model_calls
-        );
-        return error("turn_model_calls_exceeded", message);
-    }
-    if turn.tokens >= limits.turn_tokens {
-        let message = format!(
-            "The turn used {} tokens of {}; send a message to go on, or raise limits.turn_tokens.",
-            turn.tokens, limits.turn_tokens
-        );
-        return error("turn_tokens_exceeded", message);
-    }
-    if let Some(most) = limits.turn_cost_nanos.filter(|most| turn.cost_nanos >= *most) {
-        let message = format!(
-            "The turn cost {} of {}; send a message to go on, or raise limits.turn_cost.",
-            amount(turn.cost_nanos),
-            amount(most)
-        );
-        return error("turn_cost_exceeded", message);
-    }
-    let cost = state.view.usage.cost_nanos.unwrap_or(0);
-    if let Some(most) = limits.session_cost_nanos.filter(|most| cost >= *most) {
-        let message = format!(
-            "The session cost {} of its budget of {}; start a new session, or raise limits.session_cost.",
-            amount(cost),
-            amount(most)
-        );
-        return error("session_cost_exceeded", message);
-    }
-    let budget = limits.session_tokens.filter(|budget| state.view.usage.total() >= *budget)?;
-    let used = state.view.usage.total();
-    let message = format!(
-        "The session used {used} tokens of its budget of {budget}; start a new session, or raise limits.session_tokens."
-    );
-    error("session_budget_exceeded", message)
 }
 
 /// Ends the turn, after giving the session a title if nobody else did.

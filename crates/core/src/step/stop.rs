@@ -1,6 +1,8 @@
 //! Turns that end before the model is done: interrupts, deadlines, and what a crash leaves behind.
 
-use crate::event::{AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, ToolEffect};
+use crate::event::{
+    ActionExpired, AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, ToolEffect,
+};
 use crate::state::{Call, CallKind, Phase, Progress};
 
 use super::{FinishedCall, Step};
@@ -29,6 +31,19 @@ impl Step<'_> {
         );
         let stop_reason = StopReason::Error { code: "turn_time_exceeded".to_owned(), message };
         self.stop_turn("The turn ran out of time.", stop_reason);
+    }
+
+    /// Goes on without the answers that a paused turn waits for, if their time is over.
+    pub(super) fn actions_expired(&mut self) {
+        let Some(turn) = self.state.turn.as_ref().filter(|turn| turn.is_paused()) else { return };
+        if turn.expires_at.is_none_or(|at| at > self.now) {
+            return;
+        }
+        let pending =
+            turn.pending().map(|action| ActionExpired { id: action.id.to_owned(), action: action.kind });
+        for expired in pending.collect::<Vec<_>>() {
+            self.emit(Payload::ActionExpired(expired));
+        }
     }
 
     fn stop_turn(&mut self, why: &str, stop_reason: StopReason) {

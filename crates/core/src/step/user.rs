@@ -1,7 +1,7 @@
 //! What people and applications send.
 
-use crate::event::{CustomToolResult, MessagePlace, Payload, PromptPrepared, UserMessage, Verdict};
-use crate::state::{ActionKind, PendingAction, State};
+use crate::event::{CustomToolResult, MessagePlace, Payload, PromptPrepared, Scope, UserMessage, Verdict};
+use crate::state::{ActionKind, Call, PendingAction, State};
 
 use super::{FinishedCall, Refusal, Step, UserEvent};
 
@@ -34,8 +34,12 @@ impl Step<'_> {
             }
             UserEvent::ToolConfirmation(mut confirmation) => {
                 let id = confirmation.tool_use_id.as_str();
-                let grant = expect_pending(&self.state, id, ActionKind::ToolConfirmation)?;
-                confirmation.tool = Some(grant);
+                let call = expect_pending(&self.state, id, ActionKind::ToolConfirmation)?;
+                confirmation.tool = Some(call.grant());
+                // Leave to go on over a budget is good for as much again, and for no longer.
+                if call.budget.is_some() {
+                    confirmation.scope = Scope::Once;
+                }
                 if confirmation.result == Verdict::Allow {
                     confirmation.reason = None;
                 }
@@ -125,8 +129,8 @@ fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
     }
 }
 
-/// Checks that `id` waits for this kind of answer, and names what a person would allow with it.
-fn expect_pending(state: &State, id: &str, got: ActionKind) -> Result<String, Refusal> {
+/// The call that waits for this kind of answer under this id.
+fn expect_pending<'a>(state: &'a State, id: &str, got: ActionKind) -> Result<&'a Call, Refusal> {
     match state.pending().find(|action| action.id == id) {
         None => Err(not_pending(state, id)),
         Some(action) if action.kind != got => Err(Refusal::WrongAnswer {
@@ -135,6 +139,6 @@ fn expect_pending(state: &State, id: &str, got: ActionKind) -> Result<String, Re
             got: got.answered_by(),
             pending: pending_ids(state),
         }),
-        Some(action) => Ok(action.call.grant()),
+        Some(action) => Ok(action.call),
     }
 }

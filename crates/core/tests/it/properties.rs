@@ -1,6 +1,10 @@
 //! Promises that hold for every script, with crashes anywhere.
 
+use std::time::Duration;
+
+use petasos_core::budget::AtBudget;
 use petasos_core::event::*;
+use petasos_core::limits::Limits;
 use petasos_core::model::Stop;
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::{Input, UserEvent};
@@ -28,6 +32,7 @@ enum Op {
     LateModel,
     Tool { pick: usize, is_error: bool },
     Deadline,
+    Expire,
     Crash { from_checkpoint: bool },
 }
 
@@ -80,8 +85,22 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
         1 => Just(Op::LateModel),
         6 => (0usize..4, any::<bool>()).prop_map(|(pick, is_error)| Op::Tool { pick, is_error }),
         1 => Just(Op::Deadline),
+        1 => Just(Op::Expire),
         3 => any::<bool>().prop_map(|from_checkpoint| Op::Crash { from_checkpoint }),
     ]
+}
+
+/// With little room for contexts, and with budgets that soon ask whether to go on.
+fn limits(context_tokens: Option<u64>, asks: bool) -> Limits {
+    let limits = Limits {
+        context_tokens,
+        // Whatever is waited for may be given up at once.
+        action_time: Some(Duration::ZERO),
+        ..Limits::default()
+    };
+    let budgets =
+        Limits { turn_model_calls: 2, session_tokens: Some(100), at_budget: AtBudget::Pause, ..limits };
+    if asks { budgets } else { limits }
 }
 
 fn interrupt() -> UserEvent {
@@ -170,6 +189,10 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             world.feed(Input::DeadlinePassed).unwrap();
             false
         }
+        Op::Expire => {
+            world.feed(Input::ActionsExpired).unwrap();
+            false
+        }
         Op::Crash { from_checkpoint } => {
             if crashes {
                 world.crash(*from_checkpoint);
@@ -186,9 +209,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_script_breaks_a_promise(ops in prop::collection::vec(op(false), 1..60), window in prop::option::of(10u64..80)) {
+    fn no_script_breaks_a_promise(
+        ops in prop::collection::vec(op(false), 1..60),
+        window in prop::option::of(10u64..80),
+        asks in any::<bool>(),
+    ) {
         let mut world = World::new();
-        world.limits.context_tokens = window;
+        world.limits = limits(window, asks);
         for op in &ops {
             apply(&mut world, op, true);
         }
@@ -205,10 +232,11 @@ proptest! {
     fn a_resumed_run_equals_an_uninterrupted_one(
         ops in prop::collection::vec(op(true), 1..60),
         window in prop::option::of(10u64..80),
+        asks in any::<bool>(),
     ) {
         let (mut calm, mut crashing) = (World::new(), World::new());
-        calm.limits.context_tokens = window;
-        crashing.limits.context_tokens = window;
+        calm.limits = limits(window, asks);
+        crashing.limits = limits(window, asks);
         for op in &ops {
             apply(&mut calm, op, false);
             apply(&mut crashing, op, true);

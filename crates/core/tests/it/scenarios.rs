@@ -62,7 +62,10 @@ fn a_custom_tool_pauses_the_turn_until_its_result() {
         ["span.model_finished", "agent.custom_tool_use", "session.status_idle"]
     );
     let pending = world.state.turn.as_ref().unwrap().pending_ids();
-    assert_eq!(world.last_stop(), Some(&StopReason::RequiresAction { event_ids: pending.clone() }));
+    assert_eq!(
+        world.last_stop(),
+        Some(&StopReason::RequiresAction { event_ids: pending.clone(), expires_at: None })
+    );
     assert_eq!(world.message("hello?"), Err(Refusal::ActionRequired { turn_id: "evt_1_1".into(), pending }));
     let answer = world.answer(0, true, Scope::Once).unwrap();
     assert_eq!(

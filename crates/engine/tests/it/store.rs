@@ -16,9 +16,9 @@ use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
     AgentStore, Append, Asleep, Attempted, Checkpoint, DeliveryFilter, DeliveryStore, Due, DueRequest, Error,
-    EventLog, EventQuery, GrantStore, KeyStore, MemoryStore, MessageHit, MessageQuery, MessageSearch,
-    Observe, Page, PageRequest, Result, SessionFilter, SessionStore, SkillStore, SkillWrite, Stats,
-    UsageStore,
+    EventLog, EventQuery, Expiring, GrantStore, KeyStore, MemoryStore, MessageHit, MessageQuery,
+    MessageSearch, Observe, Page, PageRequest, Result, SessionFilter, SessionStore, SkillStore, SkillWrite,
+    Stats, UsageStore,
 };
 use petasos_testkit::within;
 use tokio::sync::watch;
@@ -177,6 +177,10 @@ impl SessionStore for WatchedStore {
 
     fn running_sessions(&self) -> BoxFuture<'_, Result<Vec<(TenantId, SessionId)>>> {
         self.inner.running_sessions()
+    }
+
+    fn expiring_sessions(&self, limit: usize) -> BoxFuture<'_, Result<Vec<Expiring>>> {
+        self.inner.expiring_sessions(limit)
     }
 }
 

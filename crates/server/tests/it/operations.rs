@@ -15,8 +15,13 @@ async fn raw(server: &TestServer, request: &str) -> String {
     answer.to_lowercase()
 }
 
-async fn metrics(server: &TestServer, key: &str) -> String {
+async fn metrics_with(server: &TestServer, key: &str) -> String {
     raw(server, &format!("GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{key}\r\n")).await
+}
+
+/// What `/metrics` shows.
+pub(crate) async fn metrics(server: &TestServer) -> String {
+    metrics_with(server, KEY).await
 }
 
 const KEY: &str = "authorization: Bearer pk_admin_key_of_tests\r\n";
@@ -29,7 +34,7 @@ async fn metrics_count_what_happens() {
     let mut stream = server.client.stream(&session, "").await;
     server.client.message(&session, "go").await.expect(200);
     stream.until_idle().await;
-    let shown = metrics(&server, KEY).await;
+    let shown = metrics(&server).await;
     for line in [
         "petasos_turns_total{outcome=\"end_turn\"} 1",
         "petasos_model_calls_total{provider=\"openai\",outcome=\"ok\"} 2",
@@ -44,13 +49,13 @@ async fn metrics_count_what_happens() {
     }
     assert!(shown.contains("petasos_store_commits"));
     assert!(!shown.contains(&session), "ids are no labels");
-    assert!(metrics(&server, "").await.starts_with("http/1.1 401"));
+    assert!(metrics_with(&server, "").await.starts_with("http/1.1 401"));
 }
 
 #[tokio::test]
 async fn metrics_can_be_public() {
     let server = TestServer::start_with(Setup { metrics_public: true, ..Setup::default() }).await;
-    assert!(metrics(&server, "").await.starts_with("http/1.1 200"));
+    assert!(metrics_with(&server, "").await.starts_with("http/1.1 200"));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! What model calls cost, and budgets that stop turns.
 
+use petasos_core::budget::AtBudget;
 use petasos_core::limits::Limits;
 use petasos_core::model::Usage;
 use petasos_models::{Catalog, ModelFacts, Prices};
@@ -111,5 +112,96 @@ async fn an_agent_stops_at_its_budget_in_all_of_its_sessions_and_no_other_does()
         assert_eq!(stop_of_turn(&server, &two).await["code"], code, "a restart forgets nothing");
         let other = server.session().await;
         assert_eq!(stop_of_turn(&server, &other).await["type"], "end_turn");
+    }
+}
+
+/// The question that a turn waits for.
+async fn question(server: &TestServer, session: &str) -> Value {
+    let shown = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+    shown["pendingActions"][0].clone()
+}
+
+/// Answers the question, and says how the turn ended.
+async fn answer(server: &TestServer, session: &str, result: &str) -> Value {
+    let mut stream = server.client.stream(session, "").await;
+    let id = question(server, session).await["id"].clone();
+    let confirmation = json!({ "type": "user.tool_confirmation", "tool_use_id": id, "result": result,
+        "scope": "always" });
+    server.client.event(session, confirmation).await.expect(200);
+    stream.until_idle().await.last().unwrap().data["payload"]["stop_reason"].clone()
+}
+
+/// An answer that costs 0.5 and calls a tool.
+fn costly_call() -> Reply {
+    let usage = Usage { output_tokens: 50_000, ..Usage::default() };
+    Reply::tool_call("todo", json!({ "todos": ["x"] })).usage(usage)
+}
+
+#[tokio::test]
+async fn a_turn_can_wait_at_its_budget_until_somebody_lets_it_go_on() {
+    let limits =
+        Limits { turn_cost_nanos: Some(400_000_000), at_budget: AtBudget::Pause, ..Limits::default() };
+    let server = server(limits).await;
+    let agent = server.agent_with(json!({ "tools": [{ "type": "agent_toolset" }] })).await;
+    let session = server.client.session(&agent).await;
+    server.model.script([costly_call(), costly_call(), costly()]);
+    assert_eq!(stop_of_turn(&server, &session).await["type"], "requires_action");
+    let asked = question(&server, &session).await;
+    assert_eq!(
+        (&asked["type"], &asked["tool"]),
+        (&json!("tool_confirmation"), &json!("continue_over_budget"))
+    );
+    assert_eq!(asked["input"]["budget"], "turn_cost_exceeded");
+    assert!(asked["input"]["message"].as_str().unwrap().contains("0.50 of 0.40"), "{asked}");
+
+    // It may use as much again, over a restart too, and is then asked again.
+    let server = server.restart().await;
+    assert_eq!(answer(&server, &session, "allow").await["type"], "requires_action");
+    assert!(question(&server, &session).await["input"]["message"].as_str().unwrap().contains("1.00 of 0.80"));
+    assert_eq!(answer(&server, &session, "allow").await["type"], "end_turn");
+    let asked_of_model = server.model.requests().last().unwrap().body.to_string();
+    assert!(!asked_of_model.contains("continue_over_budget"), "{asked_of_model}");
+    // Leave for this turn is none for the next.
+    server.model.script([costly_call()]);
+    assert_eq!(stop_of_turn(&server, &session).await["type"], "requires_action");
+    assert_eq!(answer(&server, &session, "deny").await["code"], "turn_cost_exceeded");
+}
+
+#[tokio::test]
+async fn sessions_and_agents_can_wait_at_their_budgets_too() {
+    let pause = Limits { at_budget: AtBudget::Pause, ..Limits::default() };
+    for (limits, code) in [
+        (Limits { session_cost_nanos: Some(400_000_000), ..pause }, "session_cost_exceeded"),
+        (Limits { agent_day_cost_nanos: Some(400_000_000), ..pause }, "agent_day_budget_exceeded"),
+    ] {
+        let server = server(limits).await;
+        let session = server.session().await;
+        server.model.script([costly(), costly()]);
+        assert_eq!(stop_of_turn(&server, &session).await["type"], "end_turn");
+        assert_eq!(stop_of_turn(&server, &session).await["type"], "requires_action", "{code}");
+        assert_eq!(question(&server, &session).await["input"]["budget"], code);
+        assert_eq!(answer(&server, &session, "allow").await["type"], "end_turn", "{code}");
+        assert_eq!(stop_of_turn(&server, &session).await["type"], "requires_action", "{code}");
+        assert_eq!(answer(&server, &session, "deny").await["code"], code);
+    }
+}
+
+#[tokio::test]
+async fn metrics_show_what_was_spent_and_where_it_ended() {
+    let limits =
+        Limits { turn_cost_nanos: Some(400_000_000), at_budget: AtBudget::Pause, ..Limits::default() };
+    let server = server(limits).await;
+    let agent = server.agent_with(json!({ "tools": [{ "type": "agent_toolset" }] })).await;
+    let session = server.client.session(&agent).await;
+    server.model.script([costly_call()]);
+    stop_of_turn(&server, &session).await;
+    answer(&server, &session, "deny").await;
+    let shown = crate::operations::metrics(&server).await;
+    for line in [
+        "petasos_cost_total{provider=\"openai\"} 0.5",
+        "petasos_budgets_used_up_total{budget=\"turn_cost_exceeded\",outcome=\"paused\"} 1",
+        "petasos_budgets_used_up_total{budget=\"turn_cost_exceeded\",outcome=\"stopped\"} 1",
+    ] {
+        assert!(shown.contains(line), "{line} is missing in\n{shown}");
     }
 }

@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/003_checksums.sql"),
     include_str!("migrations/004_usage.sql"),
     include_str!("migrations/005_deliveries.sql"),
+    include_str!("migrations/006_expiry.sql"),
 ];
 
 /// The version that this release writes.

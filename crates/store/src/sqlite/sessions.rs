@@ -7,11 +7,13 @@ use rusqlite::{Connection, Row, params};
 
 use super::checksum::{self, Checksum};
 use super::columns::{
-    Json, Nanos, Parsed, StatusName, Unsigned, damaged, failed, json, nanos, time, unreadable,
+    Json, Nanos, Parsed, StatusName, Unsigned, damaged, failed, json, limit, nanos, time, unreadable,
 };
 use super::cursor::{self, Listing};
 use super::{SqliteStore, agents, log, log_range, message_index, session_list, statement};
-use crate::contract::{Append, Asleep, EventQuery, Order, Page, PageRequest, SessionFilter, SessionStore};
+use crate::contract::{
+    Append, Asleep, EventQuery, Expiring, Order, Page, PageRequest, SessionFilter, SessionStore,
+};
 use crate::error::{Error, Result};
 
 /// The columns that [`read_row`] reads.
@@ -85,6 +87,10 @@ impl SessionStore for SqliteStore {
     fn running_sessions(&self) -> BoxFuture<'_, Result<Vec<(TenantId, SessionId)>>> {
         Box::pin(self.readers().read(running))
     }
+
+    fn expiring_sessions(&self, limit: usize) -> BoxFuture<'_, Result<Vec<Expiring>>> {
+        Box::pin(self.readers().read(move |connection| expiring(connection, limit)))
+    }
 }
 
 /// What error messages call a session.
@@ -146,7 +152,8 @@ pub(super) fn update_view(
         &last_sequence,
     ])?;
     let sql = "UPDATE sessions SET title = ?, metadata = ?, status = ?, stop_reason = ?, usage = ?,
-        model_calls = ?, updated_at = ?, archived_at = ?, last_sequence = ?, view_checksum = ? WHERE key = ?";
+        model_calls = ?, updated_at = ?, archived_at = ?, last_sequence = ?, expires_at = ?,
+        view_checksum = ? WHERE key = ?";
     let values = params![
         view.title,
         metadata,
@@ -157,6 +164,7 @@ pub(super) fn update_view(
         updated_at,
         archived_at,
         last_sequence,
+        nanos(view.expires_at()),
         checksum,
         key
     ];
@@ -256,6 +264,16 @@ fn running(connection: &Connection) -> Result<Vec<(TenantId, SessionId)>> {
     let sql = "SELECT tenant, id FROM sessions WHERE status = 'running' ORDER BY created_at, id";
     let read_row = |row: &Row<'_>| Ok((row.get::<_, Parsed<_>>(0)?.0, row.get::<_, Parsed<_>>(1)?.0));
     statement::all(connection, sql, [], read_row).map_err(failed("list running sessions"))
+}
+
+/// The column only says when to look at a session. What it waits for, and for how long, is in its log.
+fn expiring(connection: &Connection, most: usize) -> Result<Vec<Expiring>> {
+    let sql = "SELECT tenant, id, expires_at FROM sessions WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT ?";
+    let read_row = |row: &Row<'_>| {
+        let (tenant, session_id) = (row.get::<_, Parsed<_>>(0)?.0, row.get::<_, Parsed<_>>(1)?.0);
+        Ok(Expiring { tenant, session_id, at: row.get::<_, Nanos>(2)?.0 })
+    };
+    statement::all(connection, sql, [limit(most)], read_row).map_err(failed("list expiring sessions"))
 }
 
 /// Reads a row of [`COLUMNS`], and checks it.

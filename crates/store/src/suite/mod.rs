@@ -54,6 +54,7 @@ macro_rules! store_contract {
                 a_deleted_session_frees_its_id
                 sessions_of_another_tenant_do_not_exist
                 running_sessions_are_found_in_all_tenants
+                sessions_that_wait_for_a_time_are_found_in_the_order_of_their_times
             }
             session_pages {
                 sessions_are_listed_newest_first

@@ -8,14 +8,15 @@ use super::make::{
     append, append_with_status, at, page, session, session_id, session_of, tagged, tenant, user_message,
     whole,
 };
-use crate::{Error, SessionFilter, Store};
+use crate::{Error, Expiring, SessionFilter, Store};
 
 pub async fn a_new_session_is_found_as_it_was_given(store: &impl Store) {
     let mut given =
         tagged("full", 3, json!({ "a": 0.1, "b": ["x", null], "c": { "d": 18446744073709551615u64 } }));
     given.header.user_id = Some("user ü".into());
     given.view.title = Some("A \"title\"".into());
-    given.view.stop_reason = Some(StopReason::RequiresAction { event_ids: vec!["toolu_1".into()] });
+    given.view.stop_reason =
+        Some(StopReason::RequiresAction { event_ids: vec!["toolu_1".into()], expires_at: None });
     given.view.usage.input_tokens = 12;
     given.view.model_calls = 3;
     given.view.archived_at = Some(at(9));
@@ -93,6 +94,31 @@ pub async fn running_sessions_are_found_in_all_tenants(store: &impl Store) {
     store.append(append_with_status("one", 1, Status::Idle)).await.unwrap();
     store.delete_session(&tenant("other"), &session_id("other")).await.unwrap();
     assert!(store.running_sessions().await.unwrap().is_empty());
+}
+
+pub async fn sessions_that_wait_for_a_time_are_found_in_the_order_of_their_times(store: &impl Store) {
+    let waiting = |id: &str, sequence: u64, until: Option<i64>| {
+        let mut append = append_with_status(id, sequence, Status::Idle);
+        let (event_ids, expires_at) = (vec!["toolu_1".to_owned()], until.map(at));
+        append.view.stop_reason = Some(StopReason::RequiresAction { event_ids, expires_at });
+        append
+    };
+    for (number, id) in ["late", "soon", "never"].into_iter().enumerate() {
+        store.create_session(session(id, number as i64)).await.unwrap();
+    }
+    for (id, until) in [("late", Some(200)), ("soon", Some(100)), ("never", None)] {
+        store.append(waiting(id, 0, until)).await.unwrap();
+    }
+    let expiring = |id: &str, until: i64| Expiring {
+        tenant: tenant("default"),
+        session_id: session_id(id),
+        at: at(until),
+    };
+    let found = store.expiring_sessions(10).await.unwrap();
+    assert_eq!(found, [expiring("soon", 100), expiring("late", 200)]);
+    assert_eq!(store.expiring_sessions(1).await.unwrap(), [expiring("soon", 100)]);
+    store.append(append_with_status("soon", 1, Status::Running)).await.unwrap();
+    assert_eq!(store.expiring_sessions(10).await.unwrap(), [expiring("late", 200)]);
 }
 
 pub async fn an_imported_session_comes_with_its_log_or_not_at_all(store: &impl Store) {

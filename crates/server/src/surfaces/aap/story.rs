@@ -119,6 +119,7 @@ impl Narrator {
             Payload::UserSecretResult(answered) => {
                 (answered.request_id.as_str(), vec![Block::text(SECRET_SUPPLIED)])
             }
+            Payload::ActionExpired(expired) => (expired.id.as_str(), vec![Block::text(expired.told()?)]),
             _ => return None,
         };
         let index = self.open.iter().position(|open| open == id)?;

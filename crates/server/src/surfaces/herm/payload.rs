@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::sessions::ActionType;
+
 /// The most characters of one text block.
 pub(super) const MAX_BLOCK_CHARS: usize = 20_000;
 
@@ -38,6 +40,8 @@ pub(super) enum Payload<'a> {
     StatusRunning {},
     #[serde(rename = "session.status_idle")]
     StatusIdle { stop_reason: StopReason },
+    #[serde(rename = "session.action_expired")]
+    ActionExpired { id: &'a str, action: ActionType },
     #[serde(rename = "session.title_updated")]
     TitleUpdated { title: &'a str },
     #[serde(rename = "agent.message")]
@@ -186,7 +190,7 @@ impl From<event::StopReason> for StopReason {
         match reason {
             event::StopReason::EndTurn { reason, interrupted } => StopReason::EndTurn { reason, interrupted },
             event::StopReason::Error { code, message } => StopReason::Error { message, code },
-            event::StopReason::RequiresAction { event_ids } => StopReason::RequiresAction { event_ids },
+            event::StopReason::RequiresAction { event_ids, .. } => StopReason::RequiresAction { event_ids },
         }
     }
 }
@@ -218,6 +222,9 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         }
         Stored::StatusRunning {} => Payload::StatusRunning {},
         Stored::StatusIdle(idle) => Payload::StatusIdle { stop_reason: idle.stop_reason.clone().into() },
+        Stored::ActionExpired(expired) => {
+            Payload::ActionExpired { id: &expired.id, action: expired.action.into() }
+        }
         Stored::AgentMessage(message) => Payload::AgentMessage(Said::whole(&message.text)),
         Stored::AgentThinking(thinking) => Payload::AgentThinking(Said::whole(&thinking.text)),
         Stored::ToolUse(call) => Payload::ToolUse(call.into()),

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
+use jiff::Timestamp;
 use petasos_core::event::{Payload, joined_text};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::key::KeyScope;
@@ -155,17 +156,32 @@ struct Action {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<Value>,
     created_at: String,
+    /// When it is no longer waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
 }
 
 /// The kinds of answers that a turn can wait for.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum ActionType {
+pub(super) enum ActionType {
     ToolConfirmation,
     CustomTool,
     Clarify,
     Sudo,
     Secret,
+}
+
+impl From<ActionKind> for ActionType {
+    fn from(kind: ActionKind) -> Self {
+        match kind {
+            ActionKind::ToolConfirmation => ActionType::ToolConfirmation,
+            ActionKind::CustomTool => ActionType::CustomTool,
+            ActionKind::Clarify => ActionType::Clarify,
+            ActionKind::Sudo => ActionType::Sudo,
+            ActionKind::Secret => ActionType::Secret,
+        }
+    }
 }
 
 /// What was said, by whom.
@@ -277,7 +293,8 @@ async fn get(
 ) -> Result<Json<SessionDetail>, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let detail = engine.session_detail(&tenant, &session_id).await?;
-    let pending_actions = detail.state.pending().map(|action| show_action(&action)).collect();
+    let expires_at = detail.state.turn.as_ref().and_then(|turn| turn.expires_at);
+    let pending_actions = detail.state.pending().map(|action| show_action(&action, expires_at)).collect();
     let messages = messages(&engine, &tenant, &session_id).await?;
     let session = Session::new(detail.header, detail.state.view);
     Ok(Json(SessionDetail { session, pending_actions, messages }))
@@ -310,31 +327,26 @@ async fn messages(
     }
 }
 
-fn show_action(action: &PendingAction<'_>) -> Action {
+fn show_action(action: &PendingAction<'_>, expires_at: Option<Timestamp>) -> Action {
     let call = action.call;
     let field = |name: &str| Some(call.input.get(name).cloned().unwrap_or_default());
-    let shown = |r#type| Action {
+    let shown = Action {
         id: action.id.to_owned(),
-        r#type,
+        r#type: action.kind.into(),
         tool: None,
         input: None,
         question: None,
         choices: None,
         name: None,
         created_at: milliseconds(call.created_at),
+        expires_at: expires_at.map(milliseconds),
     };
-    let of_tool =
-        |r#type| Action { tool: Some(call.tool.clone()), input: Some(call.input.clone()), ..shown(r#type) };
     match action.kind {
-        ActionKind::ToolConfirmation => of_tool(ActionType::ToolConfirmation),
-        ActionKind::CustomTool => of_tool(ActionType::CustomTool),
-        ActionKind::Sudo => of_tool(ActionType::Sudo),
-        ActionKind::Clarify => {
-            Action { question: field("question"), choices: field("choices"), ..shown(ActionType::Clarify) }
+        ActionKind::ToolConfirmation | ActionKind::CustomTool | ActionKind::Sudo => {
+            Action { tool: Some(call.tool.clone()), input: Some(call.input.clone()), ..shown }
         }
-        ActionKind::Secret => {
-            Action { name: field("name"), question: field("prompt"), ..shown(ActionType::Secret) }
-        }
+        ActionKind::Clarify => Action { question: field("question"), choices: field("choices"), ..shown },
+        ActionKind::Secret => Action { name: field("name"), question: field("prompt"), ..shown },
     }
 }
 

@@ -1,0 +1,135 @@
+//! One tool call of the step under way.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::budget::Budget;
+use crate::event::{Danger, ToolEffect, ToolUse};
+
+/// One tool call of the step under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The tool-use id, or the request id of a question.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Who carries it out.
+    pub kind: CallKind,
+    /// Its arguments.
+    pub input: Map<String, Value>,
+    /// Whether it changes anything.
+    pub effect: ToolEffect,
+    /// Whether it was ever put to a person, so that it starts only with the others that were.
+    pub asked: bool,
+    /// A sudo password that it needs.
+    pub sudo: Option<SudoNeed>,
+    /// How far it is.
+    pub progress: Progress,
+    /// When the model asked for it.
+    pub created_at: Timestamp,
+    /// Why a person is asked, when it is not the policy that asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub danger: Option<Danger>,
+    /// The budget that is used up, if the call asks whether to go on all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// The subagents that it gave work to, and whether they are done.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub threads: BTreeMap<String, bool>,
+}
+
+/// Who carries out a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallKind {
+    /// We do.
+    Builtin,
+    /// An MCP server does.
+    Mcp,
+    /// The application does.
+    Custom,
+    /// The user answers a question.
+    Clarify,
+    /// The user supplies a secret.
+    Secret,
+}
+
+/// A sudo password that a call needs before it can start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SudoNeed {
+    /// What the answer refers to.
+    pub request_id: String,
+    /// The command.
+    pub command: String,
+    /// Whether the password came.
+    pub answered: bool,
+}
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// Somebody outside has to answer.
+    Waiting,
+    /// It may start.
+    Ready,
+    /// A person said no.
+    Denied {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Its start is in the log.
+    Started,
+    /// Its result is in the log.
+    Done,
+}
+
+impl Call {
+    /// What is remembered when a person allows it for longer than this once.
+    pub fn grant(&self) -> String {
+        self.danger.as_ref().map_or_else(|| self.tool.clone(), Danger::grant)
+    }
+
+    pub(super) fn of_tool(kind: CallKind, tool_use: &ToolUse, created_at: Timestamp) -> Self {
+        Call {
+            id: tool_use.id.as_str().to_owned(),
+            tool: tool_use.tool.clone(),
+            kind,
+            input: tool_use.input.clone(),
+            effect: tool_use.effect,
+            asked: tool_use.requires_action,
+            sudo: None,
+            progress: if tool_use.requires_action { Progress::Waiting } else { Progress::Ready },
+            created_at,
+            danger: tool_use.danger.clone(),
+            budget: tool_use.budget,
+            threads: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn of_question(
+        kind: CallKind,
+        id: &str,
+        tool: &str,
+        input: Map<String, Value>,
+        created_at: Timestamp,
+    ) -> Self {
+        Call {
+            id: id.to_owned(),
+            tool: tool.to_owned(),
+            kind,
+            input,
+            effect: ToolEffect::ReadOnly,
+            asked: true,
+            sudo: None,
+            progress: Progress::Waiting,
+            created_at,
+            danger: None,
+            budget: None,
+            threads: BTreeMap::new(),
+        }
+    }
+}
