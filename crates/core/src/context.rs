@@ -34,6 +34,10 @@ pub struct Context {
     open: Vec<OpenCall>,
     /// What was said during a turn and no model call has seen yet.
     steers: BTreeMap<u64, Vec<Block>>,
+    /// What others said while calls were open: it is read after their results.
+    asides: Vec<String>,
+    /// What is known about the customer, with the event that said so.
+    customer: Option<(u64, String)>,
     /// The event that opened the newest turn.
     opened_by: u64,
     /// What it said.
@@ -120,11 +124,22 @@ impl Context {
             Payload::UserMessage(message) if message.place == MessagePlace::JoinsTurn => {
                 self.steers.insert(at, message.content.clone());
             }
+            Payload::UserMessage(message) if message.place == MessagePlace::Kept => {
+                self.aside(at, joined_text(&message.content));
+            }
             Payload::UserMessage(message) => {
                 self.close_calls(at, NOT_EXECUTED);
                 self.messages.push((at, Message::User(message.content.clone())));
                 self.opened_by = at;
                 self.task = joined_text(&message.content);
+            }
+            Payload::PersonMessage(message) => self.aside(at, message.told()),
+            Payload::PersonNote(note) if note.opens_turn => self.open_turn(at, note.told()),
+            Payload::PersonNote(note) => self.aside(at, note.told()),
+            Payload::CustomerVariables(known) => {
+                self.close_calls(at, NOT_EXECUTED);
+                self.customer = Some((at, known.told()));
+                self.messages.push((at, Message::User(vec![Block::text(known.told())])));
             }
             Payload::UserSteer(steer) => {
                 let text = format!("[Guidance from the user while you work]\n{}", steer.message);
@@ -212,6 +227,28 @@ impl Context {
         if compacted.through > 0 {
             self.messages.retain(|(sequence, _)| *sequence > compacted.through);
             self.messages.insert(0, (compacted.through, summary_message(&compacted.summary)));
+            if let Some((_, told)) = self.customer.as_ref().filter(|(at, _)| *at <= compacted.through) {
+                // It is told again only when it changes.
+                let told = Message::User(vec![Block::text(told)]);
+                self.messages.insert(1, (compacted.through, told));
+            }
+        }
+    }
+
+    /// A person opens a turn by what they tell the agent.
+    fn open_turn(&mut self, at: u64, text: String) {
+        self.close_calls(at, NOT_EXECUTED);
+        self.messages.push((at, Message::User(vec![Block::text(text.clone())])));
+        self.opened_by = at;
+        self.task = text;
+    }
+
+    /// Somebody says something that no turn waits for. Nothing may come between calls and their results.
+    fn aside(&mut self, at: u64, text: String) {
+        if self.open.is_empty() {
+            self.messages.push((at, Message::User(vec![Block::text(text)])));
+        } else {
+            self.asides.push(text);
         }
     }
 
@@ -248,6 +285,8 @@ impl Context {
             self.todo = Some((at, todo.text.clone()));
         }
         self.messages.push((at, Message::ToolResults(outcomes)));
+        let asides = std::mem::take(&mut self.asides);
+        self.messages.extend(asides.into_iter().map(|text| (at, Message::User(vec![Block::text(text)]))));
     }
 }
 

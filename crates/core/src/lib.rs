@@ -12,6 +12,7 @@ pub mod both_ends;
 pub mod budget;
 pub mod compaction;
 pub mod context;
+pub mod conversation;
 pub mod delivery;
 pub mod event;
 pub mod export;

@@ -120,6 +120,9 @@ impl ContextSize {
         match payload {
             Payload::UserMessage(message) => of_blocks(&message.content),
             Payload::UserSteer(steer) => of_text(&steer.message),
+            Payload::PersonMessage(message) => of_text(&message.told()),
+            Payload::PersonNote(note) => of_text(&note.told()),
+            Payload::CustomerVariables(known) => of_text(&known.told()),
             Payload::UserCustomToolResult(result) => of_blocks(&result.content),
             Payload::UserClarifyResult(result) => of_text(&result.answer),
             Payload::ToolResult(result) | Payload::McpToolResult(result) => of_blocks(&result.content),

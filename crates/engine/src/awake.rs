@@ -16,7 +16,7 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::{SessionHeader, Status};
 use petasos_core::state::{ActionKind, Call};
-use petasos_core::step::{self, Input, UserEvent};
+use petasos_core::step::{self, Input, Opening, UserEvent};
 use petasos_hooks::{HookEvent, Observation, TurnInfo};
 use petasos_store::{Append, Outbox};
 use serde_json::{Map, Value};
@@ -31,7 +31,7 @@ use crate::feed::{Feed, lock};
 use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
 use crate::sessions::Submission;
-use crate::{load, observers, prompt};
+use crate::{load, observers, opening};
 
 /// How long an actor waits before it tries to write again.
 const WRITE_RETRIES: [Duration; 4] = [
@@ -113,7 +113,7 @@ impl Actor {
         if self.resumed && self.is_orphan().await {
             let message = Some("The session that gave this work no longer waits for it.".to_owned());
             let events = vec![UserEvent::Interrupt(UserInterrupt { message })];
-            let interrupt = Input::User { events, said_so_far: String::new(), prompt: None };
+            let interrupt = Input::User { events, said_so_far: String::new(), opening: Opening::default() };
             if let Err(error) = self.insist(interrupt).await {
                 return End::Failed(with_cause(&error));
             }
@@ -177,15 +177,14 @@ impl Actor {
         }
     }
 
-    /// Takes what was sent, all or nothing, and returns the user events among it.
+    /// Takes what was sent, all or nothing, and returns what became of it in the log.
     async fn submit(&mut self, submission: Submission) -> Result<Vec<Event>> {
         let Submission { events, mut secrets, answers, expected_sequence } = submission;
         let actual = self.state.view.last_sequence;
         if expected_sequence.is_some_and(|expected| expected != actual) {
             return Err(Error::MovedOn { id: self.header.id.to_string() });
         }
-        let prompt =
-            prompt::for_first_turn(&self.shared, &self.header, &self.agent, &self.state, &events).await?;
+        let opening = opening::of(&self.shared, &self.header, &self.agent, &self.state, &events).await?;
         let sent = events.len();
         let mut passwords = Vec::new();
         for (request_id, value) in answers {
@@ -198,7 +197,7 @@ impl Actor {
         }
         let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
         let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
-        let result = self.feed_input(Input::User { events, said_so_far, prompt }).await;
+        let result = self.feed_input(Input::User { events, said_so_far, opening }).await;
         self.feed.release();
         let events = result?;
         // What needs them starts after this.
@@ -206,8 +205,9 @@ impl Actor {
         for (request_id, password) in passwords {
             self.shared.secrets.keep_password(&self.header.id, request_id, password);
         }
-        let from_user = events.into_iter().filter(|event| event.payload.is_from_user());
-        Ok(from_user.take(sent).collect())
+        let mut taken: Vec<Event> = events.into_iter().filter(|event| event.payload.is_sent()).collect();
+        // A message that ends the turn under way comes after the interrupt that it is.
+        Ok(taken.split_off(taken.len().saturating_sub(sent)))
     }
 
     async fn change(
@@ -241,7 +241,14 @@ impl Actor {
             let interrupt = UserInterrupt { message: Some("The session is deleted.".to_owned()) };
             let events = vec![UserEvent::Interrupt(interrupt)];
             // The log is about to go; what matters is that nothing goes on running.
-            drop(self.feed_input(Input::User { events, said_so_far: String::new(), prompt: None }).await);
+            drop(
+                self.feed_input(Input::User {
+                    events,
+                    said_so_far: String::new(),
+                    opening: Opening::default(),
+                })
+                .await,
+            );
         }
         self.under_way.clear();
         self.delete_threads().await;

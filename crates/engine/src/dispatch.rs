@@ -35,7 +35,7 @@ impl ToolRun {
             {
                 let kind = match kind {
                     ToolKind::Builtin => CallKind::Builtin,
-                    ToolKind::Mcp => CallKind::Mcp,
+                    ToolKind::Mcp(_) => CallKind::Mcp,
                 };
                 let call = Call {
                     id: id.to_string(),

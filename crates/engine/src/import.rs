@@ -11,7 +11,7 @@ use petasos_core::export::ExportHeader;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::{SessionRecord, SessionView, Status};
-use petasos_core::step::{self, Input, UserEvent};
+use petasos_core::step::{self, Input, Opening, UserEvent};
 use petasos_store::{Append, Outbox};
 use uuid::Uuid;
 
@@ -153,7 +153,7 @@ fn settle(state: &mut State, limits: &Limits) -> Result<Vec<Event>> {
     if state.turn.as_ref().is_some_and(|turn| !turn.is_paused()) {
         let message = "The session was exported while this turn was running.".to_owned();
         let events = vec![UserEvent::Interrupt(UserInterrupt { message: Some(message) })];
-        let input = Input::User { events, said_so_far: String::new(), prompt: None };
+        let input = Input::User { events, said_so_far: String::new(), opening: Opening::default() };
         closing = step::step(state, input, limits, now()).map_err(|_| impossible())?;
         closing.iter().for_each(|event| state.apply(event));
     }

@@ -1,7 +1,7 @@
 //! Decides what is to be done about each call of a model's answer.
 
 use petasos_core::agent::{AgentDefinition, PermissionPolicy};
-use petasos_core::event::{Danger, ToolEffect};
+use petasos_core::event::{Danger, McpTool, ToolEffect};
 use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
 use petasos_core::settings::ServerTool as Setting;
@@ -257,7 +257,7 @@ impl Planner<'_> {
         let asks = tool.asks_by_policy(&self.around.agent);
         PlannedCall::Tool {
             id: ToolUseId::for_mcp(uuid),
-            kind: ToolKind::Mcp,
+            kind: ToolKind::Mcp(McpTool { server: tool.server.clone(), tool: tool.tool.clone() }),
             tool: name.clone(),
             effect: tool.effect,
             preview: tool.preview(&input),

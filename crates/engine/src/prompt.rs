@@ -9,24 +9,21 @@ use petasos_core::State;
 use petasos_core::agent::AgentDefinition;
 use petasos_core::memory::{MemoryEntry, MemoryTarget, UserScope};
 use petasos_core::session::SessionHeader;
-use petasos_core::step::UserEvent;
 
 use crate::engine::Shared;
 use crate::error::Result;
 use crate::memory::{self, MemorySettings, readable};
 use crate::skills::SkillLine;
 
-/// The prompt, if these events open the session's first turn and there is anything to say.
+/// The prompt, if the turn that opens is the session's first and there is anything to say.
 pub(crate) async fn for_first_turn(
     shared: &Shared,
     header: &SessionHeader,
     agent: &AgentDefinition,
     state: &State,
-    events: &[UserEvent],
 ) -> Result<Option<String>> {
-    let opens = events.iter().any(|event| matches!(event, UserEvent::Message(_)));
     // A turn that ended or paused has left a stop reason.
-    if !opens || state.turn.is_some() || state.view.stop_reason.is_some() {
+    if state.turn.is_some() || state.view.stop_reason.is_some() {
         return Ok(None);
     }
     let scope = UserScope::of(header);

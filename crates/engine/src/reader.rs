@@ -77,6 +77,8 @@ pub struct Reader {
     joined_call: u64,
     shown: Shown,
     ready: VecDeque<Item>,
+    /// Whether only the log is of interest, and not what is being said.
+    log_only: bool,
 }
 
 /// How much of a model call was shown.
@@ -121,6 +123,7 @@ impl Reader {
             joined_call,
             shown: Shown::default(),
             ready: VecDeque::new(),
+            log_only: false,
         }
     }
 
@@ -129,6 +132,36 @@ impl Reader {
     pub(crate) fn paced(mut self, pace: Duration) -> Self {
         self.pace = pace;
         self
+    }
+
+    /// Shows durable events only, and is not woken by anything else.
+    pub(crate) fn without_live(mut self) -> Self {
+        self.log_only = true;
+        self
+    }
+
+    /// Whether everything was shown that was in the log when this reader came.
+    pub fn is_up_to_date(&self) -> bool {
+        self.ready.is_empty() && self.cursor >= self.joined_at
+    }
+
+    /// Whether the next item is there already.
+    pub fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next event of the log, whenever it comes. What is being said is passed over. `None` when the session is gone
+    /// or the server stops.
+    ///
+    /// Nothing is lost if the future is dropped before it is ready.
+    pub async fn next_event(&mut self) -> Result<Option<Arc<Event>>> {
+        loop {
+            match self.next().await? {
+                Some(Item::Durable(event)) => return Ok(Some(event)),
+                Some(Item::Live(_)) => {}
+                None => return Ok(None),
+            }
+        }
     }
 
     /// The next item, whenever it comes. `None` when the session is gone or the server stops.
@@ -175,6 +208,7 @@ impl Reader {
             return Look::Wait;
         }
         let through = match inner.live.ended_at {
+            _ if self.log_only => inner.last_sequence,
             // The rest of what was said comes before the events that it became.
             Some(ended_at) if self.cursor < ended_at && self.cursor + 1 == ended_at => {
                 self.show_live(&inner);
@@ -192,7 +226,7 @@ impl Reader {
                 inner.recent.iter().filter(|event| event.sequence > self.cursor && event.sequence <= through);
             let events: Vec<_> = wanted.take(BATCH).cloned().collect();
             events.into_iter().for_each(|event| self.show(event));
-        } else if inner.live.ended_at.is_none() {
+        } else if inner.live.ended_at.is_none() && !self.log_only {
             if let Some(until) = self.gathers_until
                 && Instant::now() < until
             {
@@ -203,7 +237,11 @@ impl Reader {
                 self.gathers_until = Some(Instant::now() + self.pace);
             }
         }
-        if self.ready.is_empty() { Look::Listen } else { Look::Ready }
+        match (self.ready.is_empty(), self.log_only) {
+            (false, _) => Look::Ready,
+            (true, false) => Look::Listen,
+            (true, true) => Look::Wait,
+        }
     }
 
     async fn read_log(&mut self, through: u64) -> Result<()> {

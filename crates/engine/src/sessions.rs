@@ -1,8 +1,8 @@
-//! Sessions as surfaces use them: created, listed, talked to, followed, put away.
+//! Sessions as surfaces use them: created, listed, talked to, put away.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use petasos_core::State;
 use petasos_core::agent::{AgentVersion, metadata_problem};
 use petasos_core::context::Context;
@@ -20,11 +20,9 @@ use crate::actor::Command;
 use crate::engine::{Engine, now};
 use crate::error::{Error, Result};
 use crate::load;
-use crate::reader::{Reader, Start};
 
-/// How long readers gather what is said before they show more: often enough for the eye, and seldom enough that many
-/// sessions with fast models do not spend their time on frames of a word each.
-const PACE: Duration = Duration::from_millis(10);
+/// How many sessions of a list are folded at the same time.
+const AT_ONCE: usize = 8;
 
 /// What a session is created with.
 #[derive(Debug, Clone, Default)]
@@ -139,7 +137,28 @@ impl Engine {
         Ok(SessionDetail { header: loaded.header, agent, state: loaded.state })
     }
 
-    /// A tenant's sessions, newest first.
+    /// Sessions of a list and where their turns stand. One that was deleted in the meantime is left out.
+    pub async fn session_details(
+        &self,
+        tenant: &TenantId,
+        listed: &[SessionRecord],
+    ) -> Result<Vec<SessionDetail>> {
+        let mut folding = Vec::with_capacity(listed.len());
+        for record in listed {
+            folding.push(self.session_detail(tenant, &record.header.id));
+        }
+        let mut folded = stream::iter(folding).buffered(AT_ONCE);
+        let mut details = Vec::with_capacity(listed.len());
+        while let Some(detail) = folded.next().await {
+            match detail {
+                Err(Error::NotFound { .. }) => {}
+                detail => details.push(detail?),
+            }
+        }
+        Ok(details)
+    }
+
+    /// A tenant's sessions, in the order that the filter names.
     pub async fn sessions(
         &self,
         tenant: &TenantId,
@@ -147,6 +166,11 @@ impl Engine {
         page: PageRequest,
     ) -> Result<Page<SessionRecord>> {
         Ok(self.shared.store.sessions(tenant, filter, page).await?)
+    }
+
+    /// How many sessions of a tenant a filter lets through.
+    pub async fn count_sessions(&self, tenant: &TenantId, filter: SessionFilter) -> Result<u64> {
+        Ok(self.shared.store.count_sessions(tenant, filter).await?)
     }
 
     /// Takes events from a person or application, all or none. They are durable when this returns.
@@ -180,30 +204,6 @@ impl Engine {
     pub async fn events(&self, tenant: &TenantId, id: &SessionId, query: EventQuery) -> Result<Vec<Event>> {
         self.session(tenant, id).await?;
         Ok(self.shared.store.events(id, query).await?)
-    }
-
-    /// Follows a session.
-    pub async fn follow(&self, tenant: &TenantId, id: &SessionId, start: Start) -> Result<Reader> {
-        // Held before the log's length is read, so that nothing falls in between.
-        let feed = self.shared.feeds.get(id);
-        if self.shared.stopping.is_cancelled() {
-            // The feeds that were there have been closed; nobody would close this one.
-            return Err(Error::ShuttingDown);
-        }
-        let record = self.session(tenant, id).await?;
-        let store = self.shared.store.clone();
-        Ok(Reader::new(id.clone(), store, feed, start, record.view.last_sequence).paced(PACE))
-    }
-
-    /// Follows a session from where the caller saw it.
-    pub fn follow_on(&self, seen: &SessionDetail) -> Result<Reader> {
-        let (id, sequence) = (&seen.header.id, seen.state.view.last_sequence);
-        let feed = self.shared.feeds.get(id);
-        if self.shared.stopping.is_cancelled() {
-            return Err(Error::ShuttingDown);
-        }
-        let store = self.shared.store.clone();
-        Ok(Reader::new(id.clone(), store, feed, Start::After(sequence), sequence).paced(PACE))
     }
 
     /// Changes the title or metadata of a session.

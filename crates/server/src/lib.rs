@@ -21,6 +21,7 @@ mod query;
 mod rate_limit;
 mod request_id;
 mod routes;
+mod schemas;
 mod server;
 mod sse;
 mod surfaces;

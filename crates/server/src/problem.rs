@@ -88,17 +88,21 @@ impl Problem {
     }
 }
 
-/// The text of a problem beside its body, for surfaces whose errors have another shape.
+/// What a problem says, beside its body, for surfaces whose errors have another shape.
 #[derive(Clone)]
-pub(crate) struct ProblemText(pub(crate) String);
+pub(crate) struct Said {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    pub(crate) fields: Map<String, Value>,
+}
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let text = ProblemText(self.message.clone());
+        let said = Said { code: self.code, message: self.message.clone(), fields: self.fields.clone() };
         let body = ProblemBody { error: self.code, message: self.message, fields: self.fields };
         let mut response = (self.status, Json(body)).into_response();
         response.headers_mut().extend(self.headers);
-        response.extensions_mut().insert(text);
+        response.extensions_mut().insert(said);
         response
     }
 }

@@ -173,6 +173,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         .with_state(app)
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
         .layer(middleware::from_fn(surfaces::aap::as_protocol))
+        .layer(middleware::from_fn(surfaces::conversation::as_coded))
         .layer(cors)
         .layer(middleware::from_fn(request_id::tag));
     Ok(router)

@@ -152,6 +152,8 @@ pub struct SessionFilter {
     pub only_archived: bool,
     /// Those of subagents too, which are otherwise left out.
     pub include_threads: bool,
+    /// Oldest first; newest first otherwise.
+    pub oldest_first: bool,
 }
 
 /// A session with everything that going on with it takes, as of one moment.
@@ -202,13 +204,20 @@ pub trait SessionStore: Send + Sync + 'static {
         limit: usize,
     ) -> BoxFuture<'a, Result<Option<Asleep>>>;
 
-    /// A tenant's sessions, newest first.
+    /// A tenant's sessions, in the order that the filter names.
     fn sessions<'a>(
         &'a self,
         tenant: &'a TenantId,
         filter: SessionFilter,
         page: PageRequest,
     ) -> BoxFuture<'a, Result<Page<SessionRecord>>>;
+
+    /// How many sessions of a tenant a filter lets through.
+    fn count_sessions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        filter: SessionFilter,
+    ) -> BoxFuture<'a, Result<u64>>;
 
     /// Removes a session and its log for good. `false` if there was none.
     fn delete_session<'a>(&'a self, tenant: &'a TenantId, id: &'a SessionId) -> BoxFuture<'a, Result<bool>>;

@@ -163,6 +163,14 @@ impl Client {
         EventStream { response, bytes: Vec::new(), ready: VecDeque::new() }
     }
 
+    /// `GET` that is answered by a stream.
+    pub async fn get_stream(&self, path: &str) -> EventStream {
+        let response = self.try_open(Method::Get, path, None).await.expect("a stream");
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.header("content-type"), Some("text/event-stream"));
+        EventStream { response, bytes: Vec::new(), ready: VecDeque::new() }
+    }
+
     /// Opens the stream of a session; none if the server is gone.
     pub async fn try_stream(&self, session_id: &str, query: &str) -> Option<EventStream> {
         let path = format!("/v1/sessions/{session_id}/events/stream{query}");

@@ -58,6 +58,18 @@ pub struct ToolUse {
     /// The budget that is used up, if no model made this call and it asks whether to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Which tool of which MCP server this is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
+}
+
+/// A tool of an MCP server, by the names that the agent's definition and the server have for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpTool {
+    /// The server.
+    pub server: String,
+    /// Its tool.
+    pub tool: String,
 }
 
 /// What is dangerous about a call, so that a person is asked whatever the policy says.

@@ -2,9 +2,11 @@
 //!
 //! These are the persisted shapes: they change only by addition, and no wire protocol may be served from
 //! them directly. Type names follow the Herm events reference where it has one; the rest are internal and
-//! start with `span.`, `tool.` or are `session.` entries that no protocol shows.
+//! start with `span.`, `tool.` or are `session.` entries that no protocol shows. What others than the user say starts
+//! with `person.` or `application.`.
 
 mod agent;
+mod person;
 mod session;
 mod user;
 
@@ -12,10 +14,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::conversation::{ConversationChange, CustomerVariables};
 use crate::ids::{EventId, SessionId};
 use crate::settings::SessionSettings;
 
 pub use agent::*;
+pub use person::*;
 pub use session::*;
 pub use user::*;
 
@@ -106,6 +110,16 @@ pub enum Payload {
     #[serde(rename = "user.secret_result")]
     UserSecretResult(RequestAnswered),
 
+    /// A person who is not the user said something to the user.
+    #[serde(rename = "person.message")]
+    PersonMessage(PersonMessage),
+    /// A person said something to the agent that the user does not see.
+    #[serde(rename = "person.note")]
+    PersonNote(PersonNote),
+    /// An application added something for its own readers.
+    #[serde(rename = "application.event")]
+    ApplicationEvent(ApplicationEvent),
+
     /// A turn started or went on after a pause.
     #[serde(rename = "session.status_running")]
     StatusRunning {},
@@ -186,6 +200,12 @@ pub enum Payload {
     /// Internal: the settings were replaced by these.
     #[serde(rename = "session.settings_changed")]
     SettingsChanged(SessionSettings),
+    /// Internal: something about the conversation changed, such as who answers.
+    #[serde(rename = "session.conversation_changed")]
+    ConversationChanged(ConversationChange),
+    /// Internal: what is known about the customer when a turn opens. The model reads it before the message.
+    #[serde(rename = "session.customer_variables")]
+    CustomerVariables(CustomerVariables),
     /// Internal: a system message came with the session. The model reads it after the agent's instructions.
     #[serde(rename = "session.system_message")]
     SystemMessage(SystemMessage),
@@ -233,6 +253,9 @@ impl Payload {
             Payload::UserClarifyResult(_) => "user.clarify_result",
             Payload::UserSudoResult(_) => "user.sudo_result",
             Payload::UserSecretResult(_) => "user.secret_result",
+            Payload::PersonMessage(_) => "person.message",
+            Payload::PersonNote(_) => "person.note",
+            Payload::ApplicationEvent(_) => "application.event",
             Payload::StatusRunning {} => "session.status_running",
             Payload::StatusIdle(_) => "session.status_idle",
             Payload::ActionExpired(_) => "session.action_expired",
@@ -258,6 +281,8 @@ impl Payload {
             Payload::Compacted(_) => "session.compacted",
             Payload::PromptPrepared(_) => "session.prompt_prepared",
             Payload::SettingsChanged(_) => "session.settings_changed",
+            Payload::ConversationChanged(_) => "session.conversation_changed",
+            Payload::CustomerVariables(_) => "session.customer_variables",
             Payload::SystemMessage(_) => "session.system_message",
             Payload::MessageSeeded {} => "session.message_seeded",
         }
@@ -268,9 +293,20 @@ impl Payload {
         self.type_name().starts_with("user.")
     }
 
+    /// Whether somebody outside sent this: a user, a person beside the agent, or an application.
+    pub fn is_sent(&self) -> bool {
+        let others =
+            matches!(self, Payload::PersonMessage(_) | Payload::PersonNote(_) | Payload::ApplicationEvent(_));
+        others || self.is_from_user()
+    }
+
     /// Whether a turn starts with this.
     pub fn opens_turn(&self) -> bool {
-        matches!(self, Payload::UserMessage(message) if message.place == MessagePlace::OpensTurn)
+        match self {
+            Payload::UserMessage(message) => message.place == MessagePlace::OpensTurn,
+            Payload::PersonNote(note) => note.opens_turn,
+            _ => false,
+        }
     }
 
     /// The sequences of the user events that this event takes up.

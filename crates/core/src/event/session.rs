@@ -123,6 +123,10 @@ impl Purpose {
     }
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// Payload of `span.model_finished`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ModelFinished {
@@ -135,6 +139,9 @@ pub struct ModelFinished {
     pub model: String,
     /// What it cost.
     pub usage: Usage,
+    /// How many tools it called.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tool_calls: u32,
     /// Why the answer is shorter than the model wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<CutShort>,

@@ -33,6 +33,8 @@ pub enum MessagePlace {
     JoinsTurn,
     /// It is part of a conversation that came with the session.
     Seeded,
+    /// It came while a person answers, and opens no turn.
+    Kept,
 }
 
 impl MessagePlace {

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Allowances, Budget};
+use crate::conversation::Conversation;
 use crate::event::{
     Event, Failure, MessagePlace, Payload, Purpose, StopReason, ThreadMessage, TitleSource, ToolUse,
     joined_text,
@@ -54,6 +55,9 @@ pub struct State {
     /// How long the context is.
     #[serde(default)]
     pub context: ContextSize,
+    /// Who answers, and what is known about the customer.
+    #[serde(default, skip_serializing_if = "Conversation::is_usual")]
+    pub conversation: Conversation,
 }
 
 impl State {
@@ -71,6 +75,7 @@ impl State {
             settings: None,
             allowances: Allowances::new(),
             context: ContextSize::default(),
+            conversation: Conversation::default(),
         }
     }
 
@@ -98,10 +103,16 @@ impl State {
                 match message.place {
                     MessagePlace::OpensTurn => {}
                     MessagePlace::JoinsTurn => return self.steers.push(event.sequence),
-                    MessagePlace::Seeded => return,
+                    MessagePlace::Seeded | MessagePlace::Kept => return,
                 }
                 self.turn = Some(Turn::new(event.sequence, event.created_at));
             }
+            Payload::PersonNote(note) if note.opens_turn => {
+                // Nothing of the user's waits to be taken up.
+                self.turn = Some(Turn { waiting: Vec::new(), ..Turn::new(event.sequence, event.created_at) });
+            }
+            Payload::ConversationChanged(change) => self.conversation.change(change),
+            Payload::CustomerVariables(known) => self.conversation.variables.clone_from(&known.variables),
             Payload::UserSteer(_) => self.steers.push(event.sequence),
             Payload::StatusRunning {} => {
                 self.view.status = Status::Running;

@@ -69,5 +69,6 @@ pub(super) fn ask(state: &State, budget: Budget, over: Failure) -> Payload {
         requires_action: true,
         danger: None,
         budget: Some(budget),
+        mcp: None,
     })
 }

@@ -15,10 +15,11 @@ mod user;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::conversation::{ConversationChange, CustomerVariables};
 use crate::event::{
-    Block, ClarifyResult, Compacted, CustomToolResult, Danger, Event, Failure, ModelFinished, Payload,
-    Purpose, RequestAnswered, ThreadMessage, Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt,
-    UserMessage, UserSteer,
+    ApplicationEvent, Block, ClarifyResult, Compacted, CustomToolResult, Danger, Event, Failure, McpTool,
+    MessagePlace, ModelFinished, Payload, PersonMessage, PersonNote, Purpose, RequestAnswered, ThreadMessage,
+    Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
 };
 use crate::ids::{RequestId, ToolUseId};
 use crate::limits::Limits;
@@ -37,8 +38,8 @@ pub enum Input {
         events: Vec<UserEvent>,
         /// What the model call under way has said so far, which an interrupt keeps.
         said_so_far: String,
-        /// What the system prompt of the session holds besides the instructions, if this opens its first turn.
-        prompt: Option<String>,
+        /// What a turn that this opens is told besides.
+        opening: Opening,
     },
     /// A model call ended.
     ModelFinished {
@@ -98,11 +99,22 @@ pub enum Input {
     Archive,
 }
 
+/// What a turn is told when it opens, besides what opens it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Opening {
+    /// What the system prompt of the session holds besides the instructions, if this is its first turn.
+    pub prompt: Option<String>,
+    /// What is known about the customer, if that is not what the turn before was told.
+    pub customer: Option<CustomerVariables>,
+}
+
 /// What a person or application can send.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UserEvent {
     /// Opens a turn.
     Message(UserMessage),
+    /// Opens a turn, and ends the one under way if there is one.
+    Supersede(UserMessage),
     /// Guides the turn under way, or the next one.
     Steer(UserSteer),
     /// Ends the turn under way.
@@ -121,6 +133,14 @@ pub enum UserEvent {
     SecretResult(RequestAnswered),
     /// Replaces the settings of the session.
     Settings(SessionSettings),
+    /// A person says something to the user.
+    PersonMessage(PersonMessage),
+    /// A person says something to the agent. If the agent is to act on it, the turn under way ends.
+    PersonNote(PersonNote),
+    /// An application adds something for its own readers.
+    Application(ApplicationEvent),
+    /// Something about the conversation changes. A person who takes over ends the turn under way.
+    Conversation(ConversationChange),
 }
 
 /// A model's answer, with what is to be done about each of its calls.
@@ -202,12 +222,12 @@ pub enum PlannedCall {
 }
 
 /// Whose tool a call is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolKind {
     /// Ours.
     Builtin,
     /// An MCP server's.
-    Mcp,
+    Mcp(McpTool),
 }
 
 /// Whether a call may run.
@@ -277,7 +297,7 @@ fn pending_text(pending: &[String]) -> String {
 pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let mut step = Step { state: state.clone(), limits, now, events: Vec::new() };
     match input {
-        Input::User { events, said_so_far, prompt } => step.user(events, &said_so_far, prompt)?,
+        Input::User { events, said_so_far, opening } => step.user(events, &said_so_far, opening)?,
         Input::ModelFinished { call, model, outcome } => step.model_finished(call, model, outcome),
         Input::CompactionFinished { call, compacted, summary_call } => {
             step.compaction_finished(call, compacted, summary_call);
@@ -319,6 +339,8 @@ impl Step<'_> {
         let waits = match payload {
             // An interrupt with nothing to interrupt has no effect to wait for.
             Payload::UserInterrupt(_) => self.state.turn.is_some(),
+            // What opens no turn waits for none.
+            Payload::UserMessage(ref message) => message.place != MessagePlace::Kept,
             _ => payload.is_from_user(),
         };
         let event = Event {

@@ -40,10 +40,14 @@ impl Step<'_> {
                     Stop::Refusal => Some(CutShort::Refusal),
                 };
                 let usage = answer.usage;
+                let calls = answer.parts.iter().filter(|part| matches!(part, PlannedPart::Call(_))).count();
+                // Those of an answer that was cut short are not made.
+                let tool_calls = if cut_short.is_some() { 0 } else { calls };
                 self.emit(Payload::ModelFinished(ModelFinished {
                     call,
                     model,
                     usage,
+                    tool_calls: u32::try_from(tool_calls).unwrap_or(u32::MAX),
                     cut_short,
                     ..ModelFinished::default()
                 }));
@@ -94,10 +98,13 @@ impl Step<'_> {
                     requires_action: asks,
                     danger,
                     budget: None,
+                    mcp: None,
                 };
                 let (kind, payload) = match kind {
                     ToolKind::Builtin => (CallKind::Builtin, Payload::ToolUse(tool_use)),
-                    ToolKind::Mcp => (CallKind::Mcp, Payload::McpToolUse(tool_use)),
+                    ToolKind::Mcp(mcp) => {
+                        (CallKind::Mcp, Payload::McpToolUse(ToolUse { mcp: Some(mcp), ..tool_use }))
+                    }
                 };
                 self.emit(payload);
                 if let Permission::Refuse(why) = permission {

@@ -1,32 +1,45 @@
 //! What people and applications send.
 
-use crate::event::{CustomToolResult, MessagePlace, Payload, PromptPrepared, Scope, UserMessage, Verdict};
+use crate::conversation::{ConversationChange, Mode};
+use crate::event::{
+    CustomToolResult, MessagePlace, Payload, PersonNote, PromptPrepared, Scope, UserInterrupt, UserMessage,
+    Verdict,
+};
 use crate::state::{ActionKind, Call, PendingAction, State};
 
-use super::{FinishedCall, Refusal, Step, UserEvent};
+use super::{FinishedCall, Opening, Refusal, Step, UserEvent};
 
 impl Step<'_> {
     pub(super) fn user(
         &mut self,
         events: Vec<UserEvent>,
         said_so_far: &str,
-        prompt: Option<String>,
+        mut opening: Opening,
     ) -> Result<(), Refusal> {
         if self.state.view.archived_at.is_some() {
             return Err(Refusal::Archived);
         }
         for event in events {
-            self.user_event(event, said_so_far)?;
+            self.user_event(event, said_so_far, &mut opening)?;
         }
-        if let Some(text) = prompt {
+        if let Some(text) = opening.prompt {
             self.emit(Payload::PromptPrepared(PromptPrepared { text }));
         }
         Ok(())
     }
 
-    fn user_event(&mut self, event: UserEvent, said_so_far: &str) -> Result<(), Refusal> {
+    fn user_event(
+        &mut self,
+        event: UserEvent,
+        said_so_far: &str,
+        opening: &mut Opening,
+    ) -> Result<(), Refusal> {
         match event {
-            UserEvent::Message(message) => self.message(message)?,
+            UserEvent::Message(message) => self.message(message, opening)?,
+            UserEvent::Supersede(message) => {
+                self.give_way("A new message came in.");
+                self.message(message, opening)?;
+            }
             UserEvent::Steer(steer) => self.emit(Payload::UserSteer(steer)),
             UserEvent::Interrupt(interrupt) => {
                 self.emit(Payload::UserInterrupt(interrupt));
@@ -51,6 +64,10 @@ impl Step<'_> {
             }
             UserEvent::ToolResult(result) => self.answered_for(result)?,
             UserEvent::Settings(settings) => self.emit(Payload::SettingsChanged(settings)),
+            UserEvent::PersonMessage(message) => self.emit(Payload::PersonMessage(message)),
+            UserEvent::PersonNote(note) => self.note(note, opening),
+            UserEvent::Application(event) => self.emit(Payload::ApplicationEvent(event)),
+            UserEvent::Conversation(change) => self.conversation(change),
             UserEvent::ClarifyResult(result) => {
                 expect_pending(&self.state, result.request_id.as_str(), ActionKind::Clarify)?;
                 self.emit(Payload::UserClarifyResult(result));
@@ -67,17 +84,53 @@ impl Step<'_> {
         Ok(())
     }
 
-    fn message(&mut self, mut message: UserMessage) -> Result<(), Refusal> {
+    fn message(&mut self, mut message: UserMessage, opening: &mut Opening) -> Result<(), Refusal> {
         // Whoever sends answers and a message together cannot know that somebody else has ended the turn.
         let joins = message.place == MessagePlace::JoinsTurn && self.state.turn.is_some();
         if joins {
             refuse_while_pending(&self.state)?;
+        } else if self.state.conversation.mode == Mode::Manual {
+            message.place = MessagePlace::Kept;
         } else {
             message.place = MessagePlace::OpensTurn;
             refuse_while_busy(&self.state)?;
         }
-        self.emit(Payload::UserMessage(message));
+        self.open(Payload::UserMessage(message), opening);
         Ok(())
+    }
+
+    fn note(&mut self, mut note: PersonNote, opening: &mut Opening) {
+        note.opens_turn &= self.state.conversation.mode == Mode::Auto;
+        if note.opens_turn {
+            self.give_way("A person gave the agent something else to do.");
+        }
+        self.open(Payload::PersonNote(note), opening);
+    }
+
+    /// Emits what may open a turn, after what that turn is told first.
+    fn open(&mut self, payload: Payload, opening: &mut Opening) {
+        if payload.opens_turn()
+            && let Some(customer) = opening.customer.take()
+        {
+            self.emit(Payload::CustomerVariables(customer));
+        }
+        self.emit(payload);
+    }
+
+    fn conversation(&mut self, change: ConversationChange) {
+        if change.mode == Some(Mode::Manual) {
+            self.give_way("A person took over.");
+        }
+        self.emit(Payload::ConversationChanged(change));
+    }
+
+    /// Ends the turn under way, if there is one, for something else. What was said of its answer so far is dropped:
+    /// nobody who follows a conversation has seen half a message.
+    fn give_way(&mut self, why: &str) {
+        if self.state.turn.is_some() {
+            self.emit(Payload::UserInterrupt(UserInterrupt { message: Some(why.to_owned()) }));
+            self.interrupt_turn(why, String::new());
+        }
     }
 
     /// Ends a call of ours that waits for a person with what came in its place.

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use petasos_core::budget::AtBudget;
+use petasos_core::conversation::{ConversationChange, Mode};
 use petasos_core::event::*;
 use petasos_core::limits::Limits;
 use petasos_core::model::Stop;
 use petasos_core::settings::SessionSettings;
-use petasos_core::step::{Input, UserEvent};
+use petasos_core::step::{Input, Opening, UserEvent};
 use proptest::prelude::*;
 
 use crate::world::{AnswerSpec, CallSpec, World};
@@ -18,6 +19,10 @@ enum Op {
     Steer,
     Interrupt { said: bool },
     InterruptAndMessage,
+    Supersede,
+    PersonMessage,
+    PersonNote { opens_turn: bool },
+    Mode(Mode),
     Answer { pick: usize, allow: bool, scope: Scope },
     AnswerTwo { allow: bool },
     AnswerFor { pick: usize },
@@ -71,6 +76,10 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
         2 => Just(Op::Steer),
         1 => any::<bool>().prop_map(|said| Op::Interrupt { said }),
         1 => Just(Op::InterruptAndMessage),
+        2 => Just(Op::Supersede),
+        1 => Just(Op::PersonMessage),
+        1 => any::<bool>().prop_map(|opens_turn| Op::PersonNote { opens_turn }),
+        1 => prop_oneof![Just(Mode::Auto), Just(Mode::Manual)].prop_map(Op::Mode),
         6 => (0usize..4, any::<bool>(), scope).prop_map(|(pick, allow, scope)| Op::Answer { pick, allow, scope }),
         2 => any::<bool>().prop_map(|allow| Op::AnswerTwo { allow }),
         2 => (0usize..4).prop_map(|pick| Op::AnswerFor { pick }),
@@ -119,11 +128,42 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
         Op::Steer => world.user(UserEvent::Steer(UserSteer { message: "shorter".into() })).is_err(),
         Op::Interrupt { said } => {
             let said_so_far = if *said { "half a sent".to_owned() } else { String::new() };
-            world.feed(Input::User { events: vec![interrupt()], said_so_far, prompt: None }).is_err()
+            world
+                .feed(Input::User { events: vec![interrupt()], said_so_far, opening: Opening::default() })
+                .is_err()
         }
         Op::InterruptAndMessage => {
             let events = vec![interrupt(), message()];
-            world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
+            world
+                .feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() })
+                .is_err()
+        }
+        Op::Supersede => {
+            let content = vec![Block::text("no, this")];
+            assert!(
+                world.user(UserEvent::Supersede(UserMessage::new(content))).is_ok(),
+                "it is always taken"
+            );
+            let waits = world.state.turn.as_ref().is_some_and(|turn| turn.opened_by <= length as u64);
+            assert!(!waits, "nothing of an earlier turn is left");
+            false
+        }
+        Op::PersonMessage => {
+            let message =
+                PersonMessage { text: "I am here".into(), author: Some("Ann".into()), author_id: None };
+            world.user(UserEvent::PersonMessage(message)).is_err()
+        }
+        Op::PersonNote { opens_turn } => {
+            let note = PersonNote { text: "be brief".into(), author: None, opens_turn: *opens_turn };
+            world.user(UserEvent::PersonNote(note)).is_err()
+        }
+        Op::Mode(mode) => {
+            let refused = world.user(UserEvent::Conversation(ConversationChange::mode(*mode))).is_err();
+            assert!(
+                *mode == Mode::Auto || world.state.turn.is_none(),
+                "a person who takes over ends the turn"
+            );
+            refused
         }
         Op::Answer { pick, allow, scope } => match world.answer(*pick, *allow, *scope) {
             Some(answer) => world.user(answer).is_err(),
@@ -133,7 +173,9 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             let answers = [0, 1].map(|pick| world.answer(pick, *allow, Scope::Once));
             // With one action pending both are the same answer, and the second makes the request invalid.
             let events: Vec<_> = answers.into_iter().flatten().collect();
-            world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
+            world
+                .feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() })
+                .is_err()
         }
         Op::AnswerFor { pick } => match world.answer_for(*pick) {
             Some(answer) => world.user(answer).is_err(),
@@ -145,7 +187,9 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             let content = vec![Block::text("and hurry")];
             let joins = UserEvent::Message(UserMessage { content, place: MessagePlace::JoinsTurn });
             let events: Vec<_> = answers.chain([joins]).collect();
-            world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).is_err()
+            world
+                .feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() })
+                .is_err()
         }
         Op::Settings => world.user(UserEvent::Settings(SessionSettings::default())).is_err(),
         Op::StrayAnswer => {
@@ -222,6 +266,7 @@ proptest! {
         world.drain();
         world.check_log();
         // Whatever happened, the session takes the next message.
+        world.user(UserEvent::Conversation(ConversationChange::mode(Mode::Auto))).unwrap();
         prop_assert!(world.message("still there?").is_ok());
         world.drain();
         prop_assert_eq!(world.last_stop(), Some(&StopReason::end_turn()));

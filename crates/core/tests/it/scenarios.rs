@@ -6,7 +6,7 @@ use petasos_core::ids::ThreadId;
 use petasos_core::limits::Limits;
 use petasos_core::model::{Message, Stop, Usage};
 use petasos_core::state::CallKind;
-use petasos_core::step::{Input, Refusal, UserEvent};
+use petasos_core::step::{Input, Opening, Refusal, UserEvent};
 
 use crate::world::{AnswerSpec, CallSpec, World, now};
 
@@ -37,9 +37,9 @@ fn a_plain_turn() {
 fn the_prompt_of_a_session_is_an_entry_of_its_log() {
     let mut world = World::new();
     let message = UserEvent::Message(UserMessage::new(vec![Block::text("hello")]));
-    let prompt = Some("You noted: tea.".to_owned());
+    let opening = Opening { prompt: Some("You noted: tea.".to_owned()), customer: None };
     assert_eq!(
-        world.feed(Input::User { events: vec![message], said_so_far: String::new(), prompt }).unwrap(),
+        world.feed(Input::User { events: vec![message], said_so_far: String::new(), opening }).unwrap(),
         ["user.message", "session.prompt_prepared", "session.status_running", "span.model_started"]
     );
     world.drain();
@@ -171,7 +171,11 @@ fn an_interrupt_keeps_what_was_said_and_closes_calls() {
     world.message("write").unwrap();
     let interrupt = || UserEvent::Interrupt(UserInterrupt { message: Some("stop".into()) });
     let types = world
-        .feed(Input::User { events: vec![interrupt()], said_so_far: "Once upon".into(), prompt: None })
+        .feed(Input::User {
+            events: vec![interrupt()],
+            said_so_far: "Once upon".into(),
+            opening: Opening::default(),
+        })
         .unwrap();
     assert_eq!(types, ["user.interrupt", "span.model_finished", "agent.message", "session.status_idle"]);
     assert_eq!(world.last_stop(), Some(&StopReason::EndTurn { reason: None, interrupted: true }));
@@ -197,7 +201,11 @@ fn a_new_turn_never_takes_over_the_model_call_of_the_last() {
     let interrupt = UserEvent::Interrupt(UserInterrupt { message: None });
     let message = UserEvent::Message(UserMessage::new(vec![Block::text("new")]));
     world
-        .feed(Input::User { events: vec![interrupt, message], said_so_far: String::new(), prompt: None })
+        .feed(Input::User {
+            events: vec![interrupt, message],
+            said_so_far: String::new(),
+            opening: Opening::default(),
+        })
         .unwrap();
     assert_eq!(world.model_call(), Some(1));
     assert!(!old.contains(&world.in_flight[0]));
@@ -309,7 +317,7 @@ fn a_message_with_the_answers_is_read_after_the_results() {
     let refused = world.user(joins(MessagePlace::JoinsTurn));
     assert!(matches!(refused, Err(Refusal::ActionRequired { .. })), "{refused:?}");
     let events = vec![world.answer(0, true, Scope::Once).unwrap(), joins(MessagePlace::JoinsTurn)];
-    world.feed(Input::User { events, said_so_far: String::new(), prompt: None }).unwrap();
+    world.feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() }).unwrap();
     world.tool_finishes(0, false);
     let messages = world.context();
     assert!(matches!(messages[2], Message::ToolResults(_)), "{messages:?}");

@@ -143,7 +143,11 @@ impl World {
     }
 
     pub(crate) fn user(&mut self, event: UserEvent) -> Result<Vec<&'static str>, Refusal> {
-        self.feed(Input::User { events: vec![event], said_so_far: String::new(), prompt: None })
+        self.feed(Input::User {
+            events: vec![event],
+            said_so_far: String::new(),
+            opening: Opening::default(),
+        })
     }
 
     pub(crate) fn message(&mut self, text: &str) -> Result<Vec<&'static str>, Refusal> {
@@ -239,9 +243,10 @@ impl World {
 
     fn planned(&mut self, spec: CallSpec) -> PlannedCall {
         let uuid = self.uuid();
+        let mcp = McpTool { server: "shop".into(), tool: "work".into() };
         let tool = |effect, permission, sudo| PlannedCall::Tool {
             id: ToolUseId::from_uuid(uuid),
-            kind: if uuid.as_u128().is_multiple_of(2) { ToolKind::Builtin } else { ToolKind::Mcp },
+            kind: if uuid.as_u128().is_multiple_of(2) { ToolKind::Builtin } else { ToolKind::Mcp(mcp) },
             tool: "work".into(),
             input: Map::new(),
             effect,

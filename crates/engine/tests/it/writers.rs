@@ -2,7 +2,7 @@
 
 use petasos_core::event::{Payload, StopReason, TitleSource, Titled, ToolEffect};
 use petasos_core::ids::SessionId;
-use petasos_core::step::{Input, step};
+use petasos_core::step::{Input, Opening, step};
 use petasos_engine::{Error, Start};
 use petasos_store::{Append, EventLog, Outbox};
 use petasos_testkit::tools::CountingTool;
@@ -37,7 +37,8 @@ async fn write_behind(world: &World, id: &SessionId) {
 /// Appends the opening of a turn as it was hours ago.
 pub(crate) async fn open_turn_long_ago(world: &World, id: &SessionId) {
     let now = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(5);
-    let input = Input::User { events: vec![message("go")], said_so_far: String::new(), prompt: None };
+    let input =
+        Input::User { events: vec![message("go")], said_so_far: String::new(), opening: Opening::default() };
     append_behind(world, id, input, now).await;
 }
 

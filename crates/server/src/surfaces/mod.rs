@@ -1,4 +1,5 @@
 //! One module per wire protocol.
 
 pub(crate) mod aap;
+pub(crate) mod conversation;
 pub(crate) mod herm;

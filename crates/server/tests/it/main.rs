@@ -5,6 +5,7 @@ mod aap;
 mod agents;
 mod backup;
 mod bad_input;
+mod conversation;
 mod expiry;
 mod faults;
 mod hostile;

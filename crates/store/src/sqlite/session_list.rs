@@ -8,7 +8,7 @@ use petasos_core::session::{SessionRecord, Status};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
-use super::columns::{Nanos, failed, limit, unreadable};
+use super::columns::{Nanos, Unsigned, failed, limit, unreadable};
 use super::cursor::{self, Listing, Place};
 use super::sessions::{COLUMNS, read_row};
 use super::statement;
@@ -48,7 +48,7 @@ impl Conditions {
     }
 }
 
-/// A page of a tenant's sessions, newest first.
+/// A page of a tenant's sessions, in the order of the filter.
 pub(super) fn list(
     connection: &Connection,
     tenant: &TenantId,
@@ -57,7 +57,7 @@ pub(super) fn list(
     wanted: usize,
 ) -> Result<Page<SessionRecord>> {
     let Conditions { pieces, mut values } = conditions(tenant, filter, start);
-    let sql = select(&pieces);
+    let sql = select(&pieces, filter.oldest_first);
     values.push(Value::Integer(limit(wanted.saturating_add(1))));
     let mut id = String::new();
     let read_row = |row: &Row<'_>| {
@@ -72,9 +72,18 @@ pub(super) fn list(
     })
 }
 
-fn select(conditions: &[&str]) -> String {
+/// How many sessions of a tenant a filter lets through.
+pub(super) fn count(connection: &Connection, tenant: &TenantId, filter: &SessionFilter) -> Result<u64> {
+    let Conditions { pieces, values } = conditions(tenant, filter, None);
+    let sql = format!("SELECT count(*) FROM sessions WHERE {}", pieces.join(" AND "));
+    let count = statement::first(connection, &sql, params_from_iter(values), |row| row.get::<_, Unsigned>(0));
+    Ok(count.map_err(failed("count sessions"))?.map_or(0, |count| count.0))
+}
+
+fn select(conditions: &[&str], oldest_first: bool) -> String {
     let conditions = conditions.join(" AND ");
-    format!("SELECT {COLUMNS} FROM sessions WHERE {conditions} ORDER BY created_at DESC, id DESC LIMIT ?")
+    let order = if oldest_first { "created_at, id" } else { "created_at DESC, id DESC" };
+    format!("SELECT {COLUMNS} FROM sessions WHERE {conditions} ORDER BY {order} LIMIT ?")
 }
 
 fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -> Conditions {
@@ -100,7 +109,9 @@ fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -
         conditions.add("platform <> 'thread'", []);
     }
     if let Some(place) = start {
-        conditions.add("(created_at, id) < (?, ?)", [Value::Integer(place.at), Value::Text(place.id)]);
+        let piece =
+            if filter.oldest_first { "(created_at, id) > (?, ?)" } else { "(created_at, id) < (?, ?)" };
+        conditions.add(piece, [Value::Integer(place.at), Value::Text(place.id)]);
     }
     for (key, value) in &filter.metadata {
         conditions.metadata(key, value);
@@ -131,6 +142,7 @@ mod tests {
             (SessionFilter { agent_id: agent_id.clone(), ..all.clone() }, "sessions_of_agent"),
             (SessionFilter { user_id: user_id.clone(), ..all.clone() }, "sessions_of_user"),
             (SessionFilter { only_archived: true, ..all.clone() }, "sessions_newest"),
+            (SessionFilter { oldest_first: true, ..all.clone() }, "sessions_newest"),
             (SessionFilter { metadata: vec![("a".into(), "b".into())], ..all.clone() }, "sessions_newest"),
             (SessionFilter { agent_id, user_id, ..all }, "sessions_of_"),
         ];
@@ -139,7 +151,7 @@ mod tests {
                 let Conditions { pieces, mut values } =
                     conditions(&TenantId::default_tenant(), &filter, start);
                 values.push(Value::Integer(1));
-                let sql = format!("EXPLAIN QUERY PLAN {}", select(&pieces));
+                let sql = format!("EXPLAIN QUERY PLAN {}", select(&pieces, filter.oldest_first));
                 let plan: Vec<String> =
                     statement::all(&connection, &sql, params_from_iter(values), |row| row.get(3)).unwrap();
                 let plan = plan.join("; ");

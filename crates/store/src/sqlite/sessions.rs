@@ -79,6 +79,15 @@ impl SessionStore for SqliteStore {
         })
     }
 
+    fn count_sessions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        filter: SessionFilter,
+    ) -> BoxFuture<'a, Result<u64>> {
+        let tenant = tenant.clone();
+        Box::pin(self.readers().read(move |connection| session_list::count(connection, &tenant, &filter)))
+    }
+
     fn delete_session<'a>(&'a self, tenant: &'a TenantId, id: &'a SessionId) -> BoxFuture<'a, Result<bool>> {
         let (tenant, id) = (tenant.clone(), id.clone());
         Box::pin(self.writer().write(move |connection| delete(connection, &tenant, &id)))

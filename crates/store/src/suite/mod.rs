@@ -58,6 +58,7 @@ macro_rules! store_contract {
             }
             session_pages {
                 sessions_are_listed_newest_first
+                sessions_are_listed_oldest_first_and_counted
                 filters_narrow_the_list
                 metadata_is_matched_by_its_text
                 metadata_keys_may_contain_anything

@@ -34,6 +34,28 @@ pub async fn sessions_are_listed_newest_first(store: &impl Store) {
     assert_eq!(rest, ["b", "a"]);
 }
 
+pub async fn sessions_are_listed_oldest_first_and_counted(store: &impl Store) {
+    for (id, created) in [("b", 2), ("d", 3), ("a", 1), ("c", 3)] {
+        store.create_session(session(id, created)).await.unwrap();
+    }
+    let filter = SessionFilter { oldest_first: true, ..SessionFilter::default() };
+    assert_eq!(ids(store, filter.clone()).await, ["a", "b", "c", "d"]);
+    let (mut seen, mut after) = (Vec::new(), None);
+    loop {
+        let found = store.sessions(&tenant("default"), filter.clone(), page(3, after)).await.unwrap();
+        seen.extend(names(&found.items));
+        after = found.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["a", "b", "c", "d"]);
+    let count = async |filter| store.count_sessions(&tenant("default"), filter).await.unwrap();
+    assert_eq!(count(filter).await, 4);
+    assert_eq!(count(SessionFilter { user_id: Some("nobody".into()), ..SessionFilter::default() }).await, 0);
+    assert_eq!(store.count_sessions(&tenant("other"), SessionFilter::default()).await.unwrap(), 0);
+}
+
 pub async fn filters_narrow_the_list(store: &impl Store) {
     let mut writer = session_of("writer-anna", "anna");
     writer.header.agent_id = agent_id("writer");

@@ -5,7 +5,6 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
 use futures_util::future::join_all;
-use futures_util::{StreamExt, stream};
 use petasos_core::ids::{AgentId, SessionId};
 use petasos_core::key::KeyScope;
 use petasos_core::settings::SessionSettings;
@@ -26,8 +25,6 @@ use crate::query::Query;
 
 /// Sessions of a page.
 const PAGE: usize = 100;
-/// How many of them are folded at the same time.
-const AT_ONCE: usize = 8;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
@@ -112,19 +109,7 @@ async fn list(
         Error::Invalid { problem, .. } => Problem::validation("after", problem),
         error => error.into(),
     })?;
-    let mut folding = Vec::with_capacity(page.items.len());
-    for record in &page.items {
-        folding.push(engine.session_detail(&tenant, &record.header.id));
-    }
-    let mut folded = stream::iter(folding).buffered(AT_ONCE);
-    let mut details = Vec::with_capacity(page.items.len());
-    while let Some(detail) = folded.next().await {
-        match detail {
-            // It was deleted while the page was read.
-            Err(Error::NotFound { .. }) => {}
-            detail => details.push(detail?),
-        }
-    }
+    let details = engine.session_details(&tenant, &page.items).await?;
     let sessions = join_all(details.iter().map(|detail| info(&engine, detail))).await;
     Ok(Json(GetSessions { sessions, next: page.next.map(|cursor| cursor.0) }))
 }

@@ -266,6 +266,11 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::PromptPrepared(_)
         | Stored::SettingsChanged(_)
         | Stored::SystemMessage(_)
+        | Stored::PersonMessage(_)
+        | Stored::PersonNote(_)
+        | Stored::ApplicationEvent(_)
+        | Stored::ConversationChanged(_)
+        | Stored::CustomerVariables(_)
         | Stored::MessageSeeded {} => return None,
     })
 }

@@ -281,6 +281,7 @@ async fn list(
         include_archived: query.parsed("includeArchived", "true or false")?.unwrap_or(false),
         only_archived,
         include_threads: false,
+        oldest_first: false,
     };
     let page = engine.sessions(&tenant, filter, query.page()?).await?;
     Ok(Json(Page::of(page, Session::from)))

@@ -1,0 +1,90 @@
+//! `/schemas/`: JSON Schemas of what is sent and taken outside of requests for sessions, generated from the types.
+//!
+//! A schema's `$id` ends in its version, which is raised when what it describes changes in a way that readers notice.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use axum::Json;
+use axum::extract::Path;
+use axum::routing;
+use petasos_core::key::KeyScope;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::openapi::{Api, Operation};
+use crate::problem::Problem;
+use crate::surfaces::conversation::ConversationEvent;
+
+/// All schemas. A new one is a line here.
+fn all() -> Vec<(&'static str, Schema)> {
+    vec![sent::<ConversationEvent>("conversation-event.json", 1)]
+}
+
+pub(crate) fn api() -> Api {
+    let list = Operation::new::<Names>("listSchemas", "The names of the JSON Schemas.", KeyScope::Admin);
+    let one = Operation::new::<Map<String, Value>>("getSchema", "A JSON Schema.", KeyScope::Admin);
+    Api::default().get("/schemas/", routing::get(names), list.any_key()).get(
+        "/schemas/{name}",
+        routing::get(schema),
+        one.any_key(),
+    )
+}
+
+/// The names of all schemas.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SchemaNames")]
+struct Names {
+    schemas: Vec<&'static str>,
+}
+
+async fn names() -> Json<Names> {
+    Json(Names { schemas: by_name().keys().copied().collect() })
+}
+
+async fn schema(Path(name): Path<String>) -> Result<Json<&'static Schema>, Problem> {
+    by_name().get(name.as_str()).map(Json).ok_or_else(|| Problem::not_found("schema", &name))
+}
+
+fn by_name() -> &'static BTreeMap<&'static str, Schema> {
+    static SCHEMAS: OnceLock<BTreeMap<&'static str, Schema>> = OnceLock::new();
+    SCHEMAS.get_or_init(|| all().into_iter().collect())
+}
+
+/// The schema of what we send: a field with a default is always there.
+fn sent<T: JsonSchema>(name: &'static str, version: u32) -> (&'static str, Schema) {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    (name, identified(name, version, settings.into_generator().into_root_schema_for::<T>()))
+}
+
+fn identified(name: &str, version: u32, mut schema: Schema) -> Schema {
+    let name = name.trim_end_matches(".json");
+    schema.insert("$id".to_owned(), format!("urn:petasos:schema:{name}:{version}").into());
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schemas are checked in, so that a change to them is seen in review. `UPDATE=1` writes them again.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the test")]
+    fn the_schemas_that_are_checked_in_are_true() {
+        let directory = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas"));
+        for (name, schema) in all() {
+            let (path, now) = (directory.join(name), format!("{:#}\n", schema.as_value()));
+            if std::env::var("UPDATE").is_ok() {
+                std::fs::create_dir_all(directory).unwrap();
+                std::fs::write(&path, &now).unwrap();
+            }
+            let checked_in = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(
+                checked_in == now,
+                "docs/schemas/{name} is old; run UPDATE=1 cargo test -p petasos-server --lib"
+            );
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The events of a conversation: posted, and read.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use axum::routing;
+use petasos_core::event::{Block, Event, PersonMessage, UserMessage};
+use petasos_core::ids::SessionId;
+use petasos_core::key::KeyScope;
+use petasos_core::step::UserEvent;
+use petasos_engine::Engine;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::errors::CodedError;
+use super::follow::{self, Filter, Fold, Reading};
+use super::types::{ConversationEvent, KINDS};
+use super::view::ConversationView;
+use crate::auth::{ReadsSessions, WritesSessions};
+use crate::body::Body;
+use crate::openapi::{Api, Operation};
+use crate::path::id;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::server::App;
+
+/// The most characters of one message.
+pub(crate) const MAX_MESSAGE_CHARS: usize = 100_000;
+const MAX_AUTHOR_CHARS: usize = 256;
+
+pub(super) fn api() -> Api {
+    let post = Operation::new::<ConversationEvent>(
+        "postConversationEvent",
+        "Posts a message of the user, or of a person who answers beside the agent.",
+        KeyScope::SessionsWrite,
+    );
+    let read = Operation::new::<Vec<ConversationEvent>>(
+        "readConversation",
+        "The events of a conversation; waits for the next one if there is none.",
+        KeyScope::SessionsRead,
+    );
+    let number = |default: u64| json!({ "type": "integer", "minimum": 0, "default": default });
+    Api::default()
+        .post(
+            "/conversation/sessions/{sessionId}/events",
+            routing::post(create),
+            post.takes::<PostEvent>().creates().fails_with::<CodedError>(),
+        )
+        .get(
+            "/conversation/sessions/{sessionId}/events",
+            routing::get(list),
+            read.query("min_offset", "The first offset that is wanted.", number(0))
+                .query("kinds", "A comma list of kinds.", json!({ "type": "string" }))
+                .query("wait_for_data", "How many seconds to wait if there is nothing.", number(60))
+                .query("sse", "A stream of events.", json!({ "type": "boolean", "default": false }))
+                .header("Last-Event-ID", "With `sse`: the last offset that the reader has.")
+                .may_stream()
+                .fails_with::<CodedError>(),
+        )
+}
+
+/// A message to post.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum PostEvent {
+    /// The user says something, which opens a turn and ends the one under way.
+    UserMessage { text: String },
+    /// A person says something beside the agent or in its place, which opens no turn.
+    HumanAgentMessage { text: String, author: String },
+}
+
+impl Fold for ConversationView {
+    type Shown = ConversationEvent;
+
+    fn push(&mut self, event: &Event) -> Option<ConversationEvent> {
+        ConversationView::push(self, event)
+    }
+}
+
+async fn create(
+    State(engine): State<Engine>,
+    WritesSessions(tenant): WritesSessions,
+    Path(session): Path<String>,
+    Body(body): Body<PostEvent>,
+) -> Result<(StatusCode, Json<ConversationEvent>), Problem> {
+    let session_id: SessionId = id("session", &session)?;
+    let event = match body {
+        PostEvent::UserMessage { text } => {
+            let text = said("text", text, MAX_MESSAGE_CHARS)?;
+            UserEvent::Supersede(UserMessage::new(vec![Block::text(text)]))
+        }
+        PostEvent::HumanAgentMessage { text, author } => UserEvent::PersonMessage(PersonMessage {
+            text: said("text", text, MAX_MESSAGE_CHARS)?,
+            author: Some(said("author", author, MAX_AUTHOR_CHARS)?),
+            author_id: None,
+        }),
+    };
+    let taken = engine.send(&tenant, &session_id, vec![event]).await?;
+    let shown = taken.iter().find_map(|event| ConversationView::default().push(event));
+    let shown = shown.ok_or_else(|| Problem::internal("a message that was taken is not shown"))?;
+    Ok((StatusCode::CREATED, Json(shown)))
+}
+
+/// A text that says something, and not too much.
+pub(crate) fn said(field: &str, text: String, most: usize) -> Result<String, Problem> {
+    match text.chars().count() {
+        _ if text.trim().is_empty() => Err(Problem::validation(field, "says nothing")),
+        count if count > most => {
+            Err(Problem::validation(field, format!("has {count} characters; at most {most} are allowed")))
+        }
+        _ => Ok(text),
+    }
+}
+
+async fn list(
+    State(app): State<App>,
+    ReadsSessions(tenant): ReadsSessions,
+    Path(session): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let session_id: SessionId = id("session", &session)?;
+    let reading = Reading::read(&query, &headers)?;
+    let kinds = kinds(query.text("kinds"), &KINDS)?;
+    let filter: Filter<ConversationEvent> =
+        Box::new(move |event| kinds.is_empty() || kinds.contains(&event.kind()));
+    follow::respond::<ConversationView>(&app, &tenant, &session_id, reading, filter).await
+}
+
+/// The kinds of a comma list; none for all.
+pub(crate) fn kinds(list: Option<&str>, known: &[&'static str]) -> Result<Vec<&'static str>, Problem> {
+    let names = list.into_iter().filter(|list| !list.is_empty()).flat_map(|list| list.split(','));
+    let read = |name: &str| {
+        let found = known.iter().find(|kind| **kind == name.trim()).copied();
+        let problem = || format!("{name:?} is not a kind; there are: {}", known.join(", "));
+        found.ok_or_else(|| Problem::validation("kinds", problem()))
+    };
+    names.map(read).collect()
+}

@@ -1,0 +1,182 @@
+//! Reading a conversation as it goes on: what is there, a wait for what comes next, a stream.
+//!
+//! Waiting is done on the session's feed, which an append wakes; nothing looks at the store in between.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::Event as Frame;
+use axum::response::{IntoResponse, Response};
+use petasos_core::event::Event;
+use petasos_core::ids::{SessionId, TenantId};
+use petasos_engine::{Error, Reader};
+use serde::Serialize;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::server::App;
+use crate::sse::{self, Frames};
+
+/// How long a reader waits unless it says so.
+const DEFAULT_WAIT: u64 = 60;
+/// The longest that a reader waits.
+const MAX_WAIT: u64 = 24 * 60 * 60;
+/// Clients give up when their own time is over, which is often the same as the wait; an answer comes a little before.
+const EARLY: Duration = Duration::from_millis(500);
+/// Waits from here on end early.
+const LONG_WAIT: Duration = Duration::from_secs(10);
+/// The most events of one answer. Whoever has so many asks again from the last one.
+const MAX_EVENTS: usize = 10_000;
+/// No log is as long as this.
+const MAX_OFFSET: u64 = 1 << 62;
+
+/// A fold of the log into what one dialect shows. The default is right at the beginning of any turn.
+pub(crate) trait Fold: Default + Send + 'static {
+    /// An event as it is shown.
+    type Shown: Serialize + Send + 'static;
+
+    /// Takes the next event of the log into account, and returns what is shown of it.
+    fn push(&mut self, event: &Event) -> Option<Self::Shown>;
+}
+
+/// Which events are shown.
+pub(crate) type Filter<T> = Box<dyn Fn(&T) -> bool + Send + Sync>;
+
+/// How a conversation is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// The first offset that is shown.
+    from: u64,
+    wait: Duration,
+    streams: bool,
+}
+
+impl Reading {
+    /// Reads `min_offset`, `wait_for_data`, `sse` and `Last-Event-ID`.
+    pub(crate) fn read(query: &Query, headers: &HeaderMap) -> Result<Self, Problem> {
+        let from: u64 = query.parsed("min_offset", "an offset: 0, 1, 2, …")?.unwrap_or(0);
+        let wait: u64 = query.parsed("wait_for_data", "a number of whole seconds")?.unwrap_or(DEFAULT_WAIT);
+        let streams = query.parsed("sse", "true or false")?.unwrap_or(false);
+        let after: Option<u64> = match headers.get("last-event-id").filter(|last| !last.is_empty()) {
+            None => None,
+            Some(last) => {
+                let problem = || Problem::validation("Last-Event-ID", "is not an offset");
+                Some(last.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(problem)?)
+            }
+        };
+        let from = after.map_or(0, |last| last.saturating_add(1)).max(from).min(MAX_OFFSET);
+        Ok(Reading { from, wait: Duration::from_secs(wait.min(MAX_WAIT)), streams })
+    }
+}
+
+/// Answers with the events of a session: those that are there, or the next ones, or a stream of them.
+pub(crate) async fn respond<F: Fold>(
+    app: &App,
+    tenant: &TenantId,
+    session_id: &SessionId,
+    reading: Reading,
+    filter: Filter<F::Shown>,
+) -> Result<Response, Problem> {
+    let reader = app.engine.follow_turns(tenant, session_id, reading.from + 1).await?;
+    let stopping = app.settings.stopping.clone();
+    let mut shown = Shown { reader, fold: F::default(), from: reading.from, filter, stopping };
+    if reading.streams {
+        let (session_id, wait) = (session_id.clone(), reading.wait);
+        return Ok(sse::respond(app, Streamed { shown, session_id, wait }));
+    }
+    let early = if reading.wait < LONG_WAIT { Duration::ZERO } else { EARLY };
+    let deadline = Instant::now() + reading.wait - early;
+    let mut events = Vec::new();
+    while !shown.reader.is_up_to_date() && events.len() < MAX_EVENTS {
+        match shown.next_of_log().await? {
+            Some(event) => events.extend(shown.push(&event)),
+            None => return Err(gone(session_id)),
+        }
+    }
+    if events.is_empty() && !reading.wait.is_zero() {
+        let Ok(next) = timeout_at(deadline, shown.next()).await else { return Err(timed_out()) };
+        events.push(next?.ok_or_else(|| gone(session_id))?.1);
+        // What was appended together is answered together.
+        while shown.reader.is_ready() {
+            let Some(event) = shown.next_of_log().await? else { break };
+            events.extend(shown.push(&event));
+        }
+    }
+    Ok(Json(events).into_response())
+}
+
+/// The events of a session as one dialect shows them.
+struct Shown<F: Fold> {
+    reader: Reader,
+    fold: F,
+    from: u64,
+    filter: Filter<F::Shown>,
+    stopping: CancellationToken,
+}
+
+impl<F: Fold> Shown<F> {
+    /// The next event that is shown, with its offset; none when the session is gone.
+    async fn next(&mut self) -> Result<Option<(u64, F::Shown)>, Problem> {
+        while let Some(event) = self.next_of_log().await? {
+            if let Some(shown) = self.push(&event) {
+                return Ok(Some((event.sequence.saturating_sub(1), shown)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn next_of_log(&mut self) -> Result<Option<std::sync::Arc<Event>>, Problem> {
+        tokio::select! {
+            event = self.reader.next_event() => Ok(event?),
+            () = self.stopping.cancelled() => Err(Error::ShuttingDown.into()),
+        }
+    }
+
+    fn push(&mut self, event: &Event) -> Option<F::Shown> {
+        let shown = self.fold.push(event)?;
+        (event.sequence > self.from && (self.filter)(&shown)).then_some(shown)
+    }
+}
+
+/// A stream that ends when nothing has come for as long as its reader wants to wait.
+struct Streamed<F: Fold> {
+    shown: Shown<F>,
+    session_id: SessionId,
+    wait: Duration,
+}
+
+impl<F: Fold> Frames for Streamed<F> {
+    async fn next(&mut self) -> Option<Frame> {
+        // What is there already is not waited for.
+        let mut ready = None;
+        while ready.is_none() && !self.shown.reader.is_up_to_date() {
+            let event = self.shown.next_of_log().await.ok()??;
+            let offset = event.sequence.saturating_sub(1);
+            ready = self.shown.push(&event).map(|shown| (offset, shown));
+        }
+        let (offset, shown) = match ready {
+            Some(ready) => ready,
+            None => match timeout(self.wait, self.shown.next()).await.ok()? {
+                Ok(next) => next?,
+                Err(_) => {
+                    // The reader comes back with the last offset that it has, and finds the rest in the log.
+                    tracing::debug!(session_id = %self.session_id, "a stream ends");
+                    return None;
+                }
+            },
+        };
+        Frame::default().id(offset.to_string()).json_data(&shown).ok()
+    }
+}
+
+fn gone(session_id: &SessionId) -> Problem {
+    Problem::not_found("session", session_id.as_str())
+}
+
+fn timed_out() -> Problem {
+    let message = "Request timed out";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "wait_timed_out", message)
+}

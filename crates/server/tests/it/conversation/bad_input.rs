@@ -1,0 +1,94 @@
+//! Requests that make no sense: an error that names the cause, and nothing has changed.
+
+use petasos_testkit::Answer;
+use serde_json::json;
+
+use super::Talk;
+
+fn refused(answer: &Answer, status: u16, code: &str) {
+    assert_eq!((answer.status, answer.body["code"].as_str()), (status, Some(code)), "{}", answer.body);
+    assert!(answer.body["message"].as_str().is_some_and(|message| !message.is_empty()));
+    assert!(answer.body["details"].is_object(), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn events_that_cannot_be_posted() {
+    let talk = Talk::start().await;
+    for event in [
+        json!({ "kind": "user_message", "text": "" }),
+        json!({ "kind": "user_message", "text": "  \n" }),
+        json!({ "kind": "user_message" }),
+        json!({ "kind": "user_message", "text": 5 }),
+        json!({ "kind": "assistant_message", "text": "x" }),
+        json!({ "kind": "status", "text": "x" }),
+        json!({ "kind": "human_agent_message", "text": "x" }),
+        json!({ "kind": "human_agent_message", "text": "x", "author": "" }),
+        json!({ "kind": "human_agent_message", "text": "", "author": "Ann" }),
+        json!({ "text": "x" }),
+        json!({}),
+        json!([]),
+    ] {
+        refused(&talk.post(event).await, 422, "invalid_request");
+    }
+    assert!(talk.read("wait_for_data=0").await.is_empty());
+}
+
+#[tokio::test]
+async fn readings_that_make_no_sense() {
+    let talk = Talk::start().await;
+    for query in [
+        "min_offset=-1",
+        "min_offset=x",
+        "min_offset=1.5",
+        "wait_for_data=-1",
+        "wait_for_data=soon",
+        "wait_for_data=0.5",
+        "kinds=message",
+        "kinds=status,nonsense",
+        "sse=perhaps",
+    ] {
+        refused(&talk.get(query).await, 422, "invalid_request");
+    }
+    assert!(talk.read("min_offset=18446744073709551615&wait_for_data=0").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_not_there() {
+    let talk = Talk::start().await;
+    let client = &talk.server.client;
+    for path in ["/conversation/sessions/session_none", "/conversation/sessions/no.id"] {
+        refused(&client.get(path).await, 404, "not_found");
+        refused(&client.patch(path, json!({ "mode": "manual" })).await, 404, "not_found");
+        refused(&client.delete(path).await, 404, "not_found");
+        for query in ["?wait_for_data=0", "?wait_for_data=5", "?sse=true"] {
+            refused(&client.get(&format!("{path}/events{query}")).await, 404, "not_found");
+        }
+        let message = json!({ "kind": "user_message", "text": "x" });
+        refused(&client.post(&format!("{path}/events"), message).await, 404, "not_found");
+    }
+    for agent in ["nobody", "no body", ""] {
+        let answer = client.post("/conversation/sessions", json!({ "agent_id": agent })).await;
+        refused(&answer, 404, "not_found");
+    }
+    let stranger = client.with_header("x-petasos-tenant", "other");
+    refused(&stranger.get(&talk.path()).await, 404, "not_found");
+    refused(&talk.server.client_with("").get(&talk.path()).await, 401, "unauthorized");
+    client.get("/schemas/none.json").await.expect_error(404, "not_found");
+}
+
+#[tokio::test]
+async fn changes_that_make_no_sense() {
+    let talk = Talk::start().await;
+    for body in [
+        json!({ "mode": "asleep" }),
+        json!({ "title": 5 }),
+        json!({ "metadata": { "set": [] } }),
+        json!({ "metadata": { "unset": "a" } }),
+    ] {
+        refused(&talk.server.client.patch(&talk.path(), body).await, 422, "invalid_request");
+    }
+    for query in ["limit=0", "limit=x", "cursor=x", "sort=up", "agent_id=a%20b"] {
+        let path = format!("/conversation/sessions?{query}");
+        refused(&talk.server.client.get(&path).await, 422, "invalid_request");
+    }
+}
