@@ -119,23 +119,6 @@ pub(crate) struct ToolCall {
 }
 
 impl ConversationEvent {
-    /// Its place in the session.
-    pub(crate) fn offset(&self) -> u64 {
-        self.place().offset
-    }
-
-    /// What all events have.
-    pub(crate) fn place(&self) -> &Place {
-        match self {
-            ConversationEvent::UserMessage(message)
-            | ConversationEvent::Preamble(message)
-            | ConversationEvent::AssistantMessage(message) => &message.place,
-            ConversationEvent::HumanAgentMessage(message) => &message.place,
-            ConversationEvent::Status(status) => &status.place,
-            ConversationEvent::Tool(tool) => &tool.place,
-        }
-    }
-
     /// Which of [`KINDS`] it is.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
