@@ -93,7 +93,7 @@ async fn a_second_message_ends_the_turn_under_way_and_both_are_answered() {
     let second = talk.say("And which car?").await;
     let events = talk.until_over(second["offset"].as_u64().unwrap()).await;
     gate.open();
-    let before = talk.read(&format!("kinds=status,assistant_message&min_offset=0")).await;
+    let before = talk.read("kinds=status,assistant_message&min_offset=0").await;
     assert_eq!(
         story(&before),
         [
