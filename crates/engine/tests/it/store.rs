@@ -171,6 +171,14 @@ impl SessionStore for WatchedStore {
         self.inner.sessions(tenant, filter, page)
     }
 
+    fn count_sessions<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        filter: SessionFilter,
+    ) -> BoxFuture<'a, Result<u64>> {
+        self.inner.count_sessions(tenant, filter)
+    }
+
     fn delete_session<'a>(&'a self, tenant: &'a TenantId, id: &'a SessionId) -> BoxFuture<'a, Result<bool>> {
         self.inner.delete_session(tenant, id)
     }
