@@ -60,7 +60,7 @@ impl Api {
         self.create(&format!("/v1/agents/{agent}/sessions"), &json!({})).await
     }
 
-    async fn create(&mut self, path: &str, body: &Value) -> Result<String> {
+    pub(crate) async fn create(&mut self, path: &str, body: &Value) -> Result<String> {
         let (status, body) = self.connection.exchange(&post(path, body)).await?;
         ensure!(status == 201, "{path} answered {status}: {}", String::from_utf8_lossy(&body));
         let body: Value = serde_json::from_slice(&body)?;

@@ -14,6 +14,7 @@ mod api;
 mod commands;
 mod commits;
 mod conversation;
+mod deliveries;
 mod fill;
 mod growth;
 mod http;
@@ -47,7 +48,7 @@ struct Options {
     /// Few repetitions and small stores: shows that everything runs, not how fast it is.
     #[arg(long)]
     quick: bool,
-    /// Runs only these parts: turn, commands, relay, aap, memory, search, startup, growth.
+    /// Runs only these parts: turn, commands, relay, aap, deliveries, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
@@ -115,6 +116,9 @@ async fn main() -> Result<()> {
     }
     if wanted("aap") {
         report.show(aap::measure(&bench).await?);
+    }
+    if wanted("deliveries") {
+        report.show(deliveries::measure(&bench).await?);
     }
     if wanted("memory") {
         report.show(memory::measure(&bench).await?);

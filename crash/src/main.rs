@@ -26,6 +26,7 @@ mod process;
 mod read_only;
 mod recording;
 mod rounds;
+mod webhooks;
 
 use std::path::PathBuf;
 

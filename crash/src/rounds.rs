@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use petasos_testkit::receiver::Receiver;
 use petasos_testkit::{Client, ModelServer};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -12,7 +13,7 @@ use rand::{RngExt, SeedableRng};
 use crate::drive::{self, Driver};
 use crate::ledger::Ledger;
 use crate::process::Process;
-use crate::{check, model};
+use crate::{check, model, webhooks};
 
 /// Rounds after which new sessions take over. Every round reads the whole logs, which must not grow without end.
 const FRESH_AFTER: u32 = 25;
@@ -32,6 +33,7 @@ pub(crate) async fn run(binary: &Path, options: &Rounds, seed: u64) -> Result<()
     println!("crash suite: {} rounds, {} sessions, --seed {seed}", options.rounds, options.sessions);
     let mut random = StdRng::seed_from_u64(seed);
     let home = tempfile::tempdir()?;
+    let receiver = webhooks::receive(home.path()).await?;
     let model = ModelServer::start().await;
     model.respond(model::reply);
     let ledger = Arc::new(Ledger::default());
@@ -41,7 +43,7 @@ pub(crate) async fn run(binary: &Path, options: &Rounds, seed: u64) -> Result<()
     let mut sessions = drive::create_sessions(&server.client(), options.sessions).await;
     for round in 1..=options.rounds {
         if round % FRESH_AFTER == 0 {
-            finish(&server.client(), &sessions, &ledger).await;
+            finish(&server.client(), &sessions, &ledger, &receiver).await;
             sessions = drive::create_sessions(&server.client(), options.sessions).await;
         }
         let drivers: Vec<_> = sessions
@@ -70,17 +72,18 @@ pub(crate) async fn run(binary: &Path, options: &Rounds, seed: u64) -> Result<()
             );
         }
     }
-    finish(&server.client(), &sessions, &ledger).await;
+    finish(&server.client(), &sessions, &ledger, &receiver).await;
     server.kill().await?;
     println!("{} passed, 0 failed", options.rounds);
     Ok(())
 }
 
-/// Answers what is still open, and checks that every session ends and takes one more turn.
-async fn finish(client: &Client, sessions: &[String], ledger: &Ledger) {
+/// Answers what is still open, and checks that every session ends, takes one more turn, and was told to its receiver.
+async fn finish(client: &Client, sessions: &[String], ledger: &Ledger, receiver: &Receiver) {
     for session in sessions {
         drive::settle(client, session, ledger).await;
         check::session(client, session, ledger).await;
         check::takes_another_turn(client, session).await;
     }
+    webhooks::check(client, sessions, receiver).await;
 }

@@ -63,12 +63,23 @@ pub(crate) struct Listing {
     pub(crate) data: Vec<Value>,
     /// Where the next ones are; null if there are none.
     pub(crate) next_cursor: Value,
+    /// How the server writes it.
+    pub(crate) names: ListNames,
 }
+
+/// What the parts of a listing are called: one surface says `data` and `nextCursor`, another `items` and `next_cursor`.
+pub(crate) type ListNames = (&'static str, &'static str);
+
+/// The names of listings below `/v1`.
+pub(crate) const DATA: ListNames = ("data", "nextCursor");
+/// The names of listings of deliveries.
+pub(crate) const ITEMS: ListNames = ("items", "next_cursor");
 
 impl Listing {
     /// The listing as the server would send it.
     pub(crate) fn to_json(&self) -> Value {
-        json!({ "data": self.data, "nextCursor": self.next_cursor })
+        let (data, next_cursor) = self.names;
+        json!({ data: self.data, next_cursor: self.next_cursor })
     }
 
     /// Whether there are more entries.
@@ -164,7 +175,18 @@ impl Api {
 
     /// Reads a list page by page, until it ends or `limit` entries are there.
     pub(crate) async fn list(&self, path: &str, query: &[(&str, &str)], limit: usize) -> Result<Listing> {
-        let mut listing = Listing { data: Vec::new(), next_cursor: Value::Null };
+        self.list_named(path, query, limit, DATA).await
+    }
+
+    /// The same for a listing with other names.
+    pub(crate) async fn list_named(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+        limit: usize,
+        names: ListNames,
+    ) -> Result<Listing> {
+        let mut listing = Listing { data: Vec::new(), next_cursor: Value::Null, names };
         loop {
             let count = (limit - listing.data.len()).min(PAGE).to_string();
             let mut query = query.to_vec();
@@ -173,12 +195,12 @@ impl Api {
                 query.push(("cursor", cursor));
             }
             let mut page = self.get(path, &query).await?;
-            let Value::Array(data) = page["data"].take() else {
+            let Value::Array(data) = page[names.0].take() else {
                 bail!("the server's answer to {path} has no data; is it a petasos server?");
             };
             let ended = data.is_empty();
             listing.data.extend(data);
-            listing.next_cursor = page["nextCursor"].take();
+            listing.next_cursor = page[names.1].take();
             if ended || !listing.has_more() || listing.data.len() >= limit {
                 return Ok(listing);
             }
@@ -242,15 +264,24 @@ async fn read(response: Response) -> Result<Value> {
 /// The server's error: its message, its code, and the fields that help.
 fn refusal(status: u16, mut fields: Map<String, Value>) -> Refusal {
     let text = |value: Option<Value>| value.and_then(|value| value.as_str().map(str::to_owned));
-    let code = text(fields.shift_remove("error")).unwrap_or_else(|| format!("status {status}"));
+    let code = text(fields.shift_remove("error").or_else(|| fields.shift_remove("code")));
+    let code = code.unwrap_or_else(|| format!("status {status}"));
     let message = text(fields.shift_remove("message"));
     let message = message.unwrap_or_else(|| "the server refused the request".to_owned());
+    if let Some(Value::Object(details)) = fields.shift_remove("details") {
+        fields.extend(details);
+    }
     Refusal { status, code, message, fields }
 }
 
 /// Makes a path from its parts; what came from the command line cannot lead elsewhere.
 pub(crate) fn path(parts: &[&str]) -> String {
-    parts.iter().fold("/v1".to_owned(), |path, part| format!("{path}/{}", escape(part)))
+    path_below("/v1", parts)
+}
+
+/// The same below another path.
+pub(crate) fn path_below(start: &str, parts: &[&str]) -> String {
+    parts.iter().fold(start.to_owned(), |path, part| format!("{path}/{}", escape(part)))
 }
 
 fn with_query(path: &str, query: &[(&str, &str)]) -> String {

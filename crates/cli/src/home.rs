@@ -60,6 +60,11 @@ impl Home {
         self.path.join("admin.key")
     }
 
+    /// The file with the secret that deliveries are signed with.
+    pub(crate) fn delivery_secret(&self) -> PathBuf {
+        self.path.join("delivery.secret")
+    }
+
     /// The directory with agents as files.
     pub(crate) fn agents(&self) -> PathBuf {
         self.path.join("agents")

@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
-use crate::config::Config;
+use crate::config::{Config, DeliveryConfig};
+use crate::delivery_secret;
 use crate::home::Home;
 
 /// How long turns may take to end when the server stops.
@@ -126,6 +127,7 @@ async fn bind(
     let tools =
         tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
     let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
+    let deliveries = deliveries(config.deliveries, &config.net, client.clone(), home, &admin_key)?;
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client).with_catalog(config.catalog),
@@ -140,6 +142,7 @@ async fn bind(
             directory: Some(home.skills()),
             client: Some(petasos_net::Client::guarded(&config.net, config.guard)?),
         },
+        deliveries,
     });
     let options = petasos_server::Options {
         engine: engine.clone(),
@@ -157,6 +160,29 @@ async fn bind(
         Err(petasos_server::Error::Bind { address, source }) => Err(bind_problem(&address, source)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// How webhooks and callbacks go out.
+fn deliveries(
+    config: DeliveryConfig,
+    net: &petasos_net::Options,
+    trusted: petasos_net::Client,
+    home: &Home,
+    admin_key: &SecretString,
+) -> Result<petasos_engine::DeliveryOptions> {
+    Ok(petasos_engine::DeliveryOptions {
+        guarded: petasos_net::Client::guarded(net, config.targets.guard().clone())?,
+        trusted,
+        targets: config.targets,
+        signer: match config.signer {
+            Some(signer) => signer,
+            None => delivery_secret::signer(home)?,
+        },
+        bearer: config.token.unwrap_or_else(|| admin_key.clone()),
+        event_webhook_url: config.event_webhook_url,
+        settings: config.settings,
+        new_view: petasos_server::conversation_view,
+    })
 }
 
 /// This program, as the supervisor of what it starts.

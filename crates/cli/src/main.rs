@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod connect;
 mod database;
+mod delivery_secret;
 mod doctor;
 mod env;
 mod home;
@@ -102,6 +103,12 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
         Command::Backup(args) => {
             with_server(&args.connect, args.format, environment, async |api, format| {
                 commands::backup::run(api, args.file, format).await
+            })
+            .await?;
+        }
+        Command::Deliveries(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::deliveries::run(api, args.command, format).await
             })
             .await?;
         }

@@ -27,6 +27,7 @@ impl Engine {
         definition: AgentDefinition,
     ) -> Result<AgentVersion> {
         self.validate(tenant, &definition)?;
+        self.shared.deliveries.check_metadata(&definition.metadata)?;
         self.check_skills(&definition, &[]).await?;
         let at = now();
         let agent = AgentVersion {
@@ -97,6 +98,9 @@ impl Engine {
             self.validate(tenant, &definition)?;
             if definition == current.definition {
                 return Ok(current);
+            }
+            if definition.metadata != current.definition.metadata {
+                self.shared.deliveries.check_metadata(&definition.metadata)?;
             }
             self.check_skills(&definition, &current.definition.skills).await?;
             let version = current.version + 1;

@@ -18,12 +18,13 @@ use petasos_core::session::{SessionHeader, Status};
 use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{self, Input, Opening, UserEvent};
 use petasos_hooks::{HookEvent, Observation, TurnInfo};
-use petasos_store::{Append, Outbox};
+use petasos_store::Append;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::actor::{Command, End, Reply, Report, with_cause};
 use crate::agents::merge_by_key;
+use crate::deliveries::SessionOutbox;
 use crate::effects::UnderWay;
 use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
@@ -57,6 +58,7 @@ pub(crate) struct Actor {
     /// Ends of tool calls that hooks must have been told before the next model call.
     pub(crate) ended_calls: Vec<Observation>,
     pub(crate) feed: Arc<Feed>,
+    pub(crate) outbox: SessionOutbox,
     pub(crate) under_way: Vec<UnderWay>,
     pub(crate) started: u64,
     pub(crate) reports: mpsc::UnboundedSender<Report>,
@@ -97,6 +99,7 @@ impl Actor {
             injected: shared.injected.take(session_id, opened_by),
             ended_calls: Vec::new(),
             feed,
+            outbox: SessionOutbox::default(),
             under_way: Vec::new(),
             started: 0,
             reports,
@@ -218,6 +221,7 @@ impl Actor {
         // All or nothing: what cannot be used is found before anything is written.
         let metadata = match metadata {
             Some(patch) => {
+                self.shared.deliveries.check_metadata(&patch)?;
                 let mut merged = self.state.view.metadata.clone();
                 merge_by_key(&mut merged, &patch);
                 if let Some(problem) = metadata_problem(&merged) {
@@ -340,19 +344,29 @@ impl Actor {
         // A fold is worth keeping where the session may sleep.
         let may_sleep = state.turn.as_ref().is_none_or(|turn| turn.is_paused());
         let checkpoint = if may_sleep { serde_json::to_vec(&state).ok() } else { None };
+        let store = self.shared.store.as_ref();
+        let (session, states) = ((&*self.header, &*self.agent), (&self.state, &state));
+        let outbox = self.outbox.fill(&self.shared.deliveries, store, session, states, events).await?;
+        let delivers = outbox != Default::default();
         let append = Append {
             session_id: self.header.id.clone(),
             expected_sequence: self.state.view.last_sequence,
             events: events.to_vec(),
             view: state.view.clone(),
             checkpoint,
-            outbox: Outbox::default(),
+            outbox,
         };
         let (number, before) = (self.next_number(), self.context.take());
         let store = self.shared.store.as_ref();
         let (appended, (context, call)) =
             tokio::join!(store.append(append), self.prepare(number, before, events, &state));
-        appended?;
+        if let Err(error) = appended {
+            self.outbox.reset();
+            return Err(error.into());
+        }
+        if delivers {
+            self.shared.deliveries.wake();
+        }
         self.state = state;
         self.context = context;
         self.feed.publish(events);

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::actor::{self, Command};
+use crate::deliveries::{self, Deliveries, DeliveryOptions};
 use crate::error::{Error, Result};
 use crate::expiry::{self, Expiry};
 use crate::feed::{Feeds, lock};
@@ -52,6 +53,8 @@ pub struct Options {
     pub memory: MemorySettings,
     /// Where skills come from.
     pub skills: SkillOptions,
+    /// How webhooks and callbacks go out.
+    pub deliveries: DeliveryOptions,
 }
 
 /// The door to all sessions. Cheap to clone.
@@ -73,6 +76,7 @@ pub(crate) struct Shared {
     pub(crate) skills: Arc<Skills>,
     pub(crate) feeds: Feeds,
     pub(crate) metrics: Metrics,
+    pub(crate) deliveries: Deliveries,
     /// Sessions that have an actor. Commands are queued under this lock and an actor retires under it, so none
     /// is queued for an actor that is gone.
     /// The tenant belongs to the name: a session of somebody else is none, and must not be reached or blocked.
@@ -111,6 +115,7 @@ impl Engine {
             skills,
             feeds: Feeds::default(),
             metrics: Metrics::default(),
+            deliveries: Deliveries::new(options.deliveries),
             awake: Mutex::new(HashMap::new()),
             tasks: TaskTracker::new(),
             observers: Observers::default(),
@@ -125,8 +130,9 @@ impl Engine {
     }
 
     /// Wakes every session whose turn was under way when the last process ended, and begins to watch the times of
-    /// those that wait for somebody. Returns how many were woken.
+    /// those that wait for somebody and to send what is to be delivered. Returns how many were woken.
     pub async fn recover(&self) -> Result<usize> {
+        self.shared.tasks.spawn(deliveries::run(Arc::clone(&self.shared)));
         let running = self.shared.store.running_sessions().await?;
         for (tenant, session_id) in &running {
             wake(&self.shared, tenant, session_id);

@@ -12,7 +12,7 @@ pub enum Error {
     /// Nothing of that name exists for this tenant.
     #[error("there is no {kind} {id}")]
     NotFound {
-        /// `agent`, `session` or `key`.
+        /// `agent`, `session`, `key` or `delivery`.
         kind: &'static str,
         /// The id that was asked for.
         id: String,
@@ -37,6 +37,14 @@ pub enum Error {
         /// The field, as a path.
         field: String,
         /// What is wrong and what is allowed.
+        problem: String,
+    },
+    /// A URL may not be reached on a caller's word.
+    #[error("{field}: {problem}")]
+    EgressDenied {
+        /// The field that names it, as a path.
+        field: String,
+        /// Why not, and which setting would allow it.
         problem: String,
     },
     /// The agent is at another version than the caller thinks.

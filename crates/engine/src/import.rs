@@ -57,6 +57,7 @@ impl Engine {
         events.iter().for_each(|event| state.apply(event));
         let interrupted = state.turn.as_ref().is_some_and(|turn| !turn.is_paused());
         events.extend(settle(&mut state, &self.shared.limits)?);
+        self.shared.deliveries.check_metadata(&state.view.metadata)?;
         session.agent_version = self.agent_of(tenant, &header, &session.id).await?;
         let append = Append {
             session_id: session.id.clone(),

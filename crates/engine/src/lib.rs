@@ -13,6 +13,7 @@ mod agents;
 mod awake;
 mod compact;
 mod delegate;
+mod deliveries;
 mod dispatch;
 mod effects;
 mod engine;
@@ -49,6 +50,7 @@ mod threads;
 mod tool_run;
 
 pub use agents::AgentChange;
+pub use deliveries::{DeliveryOptions, DeliverySettings, DeliveryView, NewView, Rendered, Retries};
 pub use engine::{Engine, Options};
 pub use error::{Error, Result};
 pub use export::Export;

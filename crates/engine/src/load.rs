@@ -63,6 +63,17 @@ pub(crate) async fn context(store: &dyn Store, session_id: &SessionId, through: 
     Ok(context)
 }
 
+/// Goes through a part of a log, both ends included.
+pub(crate) async fn part(
+    store: &dyn Store,
+    session_id: &SessionId,
+    first: u64,
+    last: u64,
+    apply: impl FnMut(&Event),
+) -> Result<()> {
+    for_each_event(store, session_id, first.saturating_sub(1), Some(last.saturating_add(1)), apply).await
+}
+
 async fn for_each_event(
     store: &dyn Store,
     session_id: &SessionId,

@@ -27,6 +27,7 @@ pub struct Metrics {
     cost: Family<Provider, Counter<f64, AtomicU64>>,
     budgets: Family<BudgetOutcome, Counter>,
     expired: Counter,
+    deliveries: Family<Outcome, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -71,6 +72,7 @@ impl Default for Metrics {
             cost: Family::default(),
             budgets: Family::default(),
             expired: Counter::default(),
+            deliveries: Family::default(),
         }
     }
 }
@@ -93,6 +95,8 @@ impl Metrics {
         let about = "Pending actions that nobody answered in time";
         registry.register("petasos_actions_expired", about, self.expired.clone());
         registry.register("petasos_tool_calls", "Tool calls that ended, by how", self.tool_calls.clone());
+        let about = "Attempts to deliver, by what they came to";
+        registry.register("petasos_deliveries", about, self.deliveries.clone());
     }
 
     /// Counts what was appended.
@@ -149,6 +153,11 @@ impl Metrics {
 
     fn budget(&self, budget: Budget, outcome: &'static str) {
         self.budgets.get_or_create(&BudgetOutcome { budget: budget.code(), outcome }).inc();
+    }
+
+    /// An attempt to deliver ended: `delivered`, `failed` or `dead`.
+    pub(crate) fn delivery(&self, outcome: &'static str) {
+        self.deliveries.get_or_create(&Outcome { outcome }).inc();
     }
 
     /// The model said its first word.

@@ -91,6 +91,7 @@ impl Engine {
         if let Some(problem) = metadata_problem(&new.metadata) {
             return Err(Error::Invalid { field: "metadata".to_owned(), problem });
         }
+        self.shared.deliveries.check_metadata(&new.metadata)?;
         let newest = self.agent(tenant, agent_id, None).await?;
         if newest.archived_at.is_some() {
             return Err(Error::AgentArchived { id: agent_id.to_string() });
@@ -111,11 +112,13 @@ impl Engine {
         };
         let record = SessionRecord { header, view: SessionView::new(created_at, new.title, new.metadata) };
         let settings = new.settings.map(Payload::SettingsChanged);
-        let log = first_events(&record, settings.into_iter().chain(new.seed));
+        let mut log = first_events(&record, settings.into_iter().chain(new.seed));
+        log.outbox = self.shared.deliveries.first(&record.header, &agent.definition, &log);
         if log.events.is_empty() {
             self.shared.store.create_session(record.clone()).await?;
         } else {
             self.shared.store.import_session(record.clone(), log).await?;
+            self.shared.deliveries.wake();
         }
         self.shared.secrets.keep(&record.header.id, new.secrets);
         Ok(record)

@@ -1,6 +1,5 @@
 //! Tries a call again when that may help.
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use petasos_net::backoff::Failure;
@@ -52,7 +51,12 @@ async fn attempts(
 
 fn delay(call: &Call, error: &Error, attempts: u32, since_first: Duration) -> Option<Duration> {
     let Retry::After(retry_after) = error.retry else { return None };
-    call.settings.retry.delay_after(&Failure { attempts, since_first, retry_after, random: random() })
+    call.settings.retry.delay_after(&Failure {
+        attempts,
+        since_first,
+        retry_after,
+        random: petasos_net::random(),
+    })
 }
 
 fn last(mut error: Error, attempts: u32) -> Error {
@@ -60,10 +64,4 @@ fn last(mut error: Error, attempts: u32) -> Error {
         error.message.push_str(&format!(" (after {attempts} attempts)"));
     }
     error
-}
-
-/// A number from 0 up to 1 for the jitter, from the randomness that the standard library has for its maps.
-fn random() -> f64 {
-    let bits = RandomState::new().hash_one(());
-    (bits >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -155,6 +155,11 @@ fn builder(options: &Options) -> reqwest::ClientBuilder {
         .http2_keep_alive_timeout(Duration::from_secs(20))
 }
 
+/// Says what is wrong with an address that the operator has named, if it is no web address at all.
+pub fn check_web_url(text: &str) -> Result<(), Error> {
+    parse_url(text).map(drop)
+}
+
 pub(crate) fn parse_url(text: &str) -> Result<(reqwest::Url, String), Error> {
     let invalid = |problem: String| Error::Invalid { host: String::new(), problem };
     let url = reqwest::Url::parse(text).map_err(|error| invalid(error.to_string()))?;

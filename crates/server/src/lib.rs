@@ -7,6 +7,7 @@
 mod auth;
 mod backup;
 mod body;
+mod deliveries;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;
@@ -30,3 +31,4 @@ mod transfer;
 pub use backup::Backups;
 pub use rate_limit::RateLimit;
 pub use server::{Error, Options, Patience, Server};
+pub use surfaces::conversation::conversation_view;

@@ -33,6 +33,7 @@ pub(crate) struct Metrics {
     store_commits: Gauge<u64, AtomicU64>,
     store_writes: Gauge<u64, AtomicU64>,
     store_waiting: Gauge<i64, AtomicI64>,
+    pending_deliveries: Gauge<u64, AtomicU64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,6 +60,7 @@ impl Metrics {
             store_commits: Gauge::default(),
             store_writes: Gauge::default(),
             store_waiting: Gauge::default(),
+            pending_deliveries: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         engine.metrics().register(registry);
@@ -83,6 +85,8 @@ impl Metrics {
             "Writes that wait for a commit",
             metrics.store_waiting.clone(),
         );
+        let about = "Webhooks and callbacks that are on their way";
+        registry.register("petasos_pending_deliveries", about, metrics.pending_deliveries.clone());
         metrics
     }
 
@@ -110,6 +114,7 @@ pub(crate) fn api() -> Api {
 }
 
 async fn show(State(app): State<App>) -> Result<Response, Problem> {
+    app.settings.metrics.pending_deliveries.set(app.engine.pending_deliveries().await?);
     let text =
         app.settings.metrics.show(&app.engine).map_err(|_| Problem::internal("metrics cannot be written"))?;
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -88,6 +88,12 @@ impl Operation {
         self
     }
 
+    /// The route answers with 202.
+    pub(crate) fn accepted(mut self) -> Self {
+        self.success = 202;
+        self
+    }
+
     /// The route answers with 204 and nothing else.
     pub(crate) fn empty(mut self) -> Self {
         self.success = 204;

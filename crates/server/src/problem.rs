@@ -119,6 +119,9 @@ impl From<Error> for Problem {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_skill", message).with("skill", name)
             }
             Error::Invalid { field, problem } => Problem::validation(field, problem),
+            Error::EgressDenied { field, .. } => {
+                Problem::new(StatusCode::BAD_REQUEST, "egress_denied", message).with("field", field)
+            }
             Error::VersionConflict { actual, .. } => {
                 conflict("version_conflict").with("version", actual).no_retry()
             }

@@ -8,7 +8,7 @@ use petasos_core::key::KeyScope;
 use serde_json::{Map, Value};
 
 use crate::openapi::{self, Api, Operation};
-use crate::{backup, health, keys, metrics, schemas, surfaces, transfer};
+use crate::{backup, deliveries, health, keys, metrics, schemas, surfaces, transfer};
 
 /// Routes that need no key.
 pub(crate) fn open() -> Api {
@@ -20,6 +20,7 @@ pub(crate) fn guarded() -> Api {
     surfaces::herm::api()
         .and(surfaces::aap::api())
         .and(surfaces::conversation::api())
+        .and(deliveries::api())
         .and(schemas::api())
         .and(keys::api())
         .and(backup::api())

@@ -14,13 +14,14 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::deliveries::DeliveryShown;
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::surfaces::conversation::ConversationEvent;
 
 /// All schemas. A new one is a line here.
 fn all() -> Vec<(&'static str, Schema)> {
-    vec![sent::<ConversationEvent>("conversation-event.json", 1)]
+    vec![sent::<ConversationEvent>("conversation-event.json", 1), sent::<DeliveryShown>("delivery.json", 1)]
 }
 
 pub(crate) fn api() -> Api {

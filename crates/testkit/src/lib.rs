@@ -6,6 +6,7 @@
 pub mod client;
 pub mod mcp_server;
 pub mod model_server;
+pub mod receiver;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod tools;

@@ -11,9 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petasos_core::limits::Limits;
-use petasos_engine::{Engine, Hooks, MemorySettings, NoHooks, Options, SkillOptions, SkillSettings};
+use petasos_engine::{
+    DeliveryOptions, DeliverySettings, Engine, Hooks, MemorySettings, NoHooks, Options, SkillOptions,
+    SkillSettings,
+};
 use petasos_models::{Catalog, Settings};
-use petasos_net::{Client as HttpClient, Guard, Options as NetOptions};
+use petasos_net::{Client as HttpClient, Guard, Options as NetOptions, Targets, Unlisted};
 use petasos_server::{Patience, RateLimit, Server};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_tools::{Tool, Toolbox};
@@ -28,6 +31,8 @@ use crate::model_server::{ModelServer, quick_retries};
 use crate::within;
 
 const ADMIN_KEY: &str = "pk_admin_key_of_tests";
+/// What deliveries are signed with.
+pub const DELIVERY_SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// How a test server is set up.
 #[derive(Clone)]
@@ -64,6 +69,12 @@ pub struct Setup {
     pub skills: SkillSettings,
     /// What may be reached on the word of a caller or a model.
     pub guard: Guard,
+    /// Time and attempts of deliveries.
+    pub deliveries: DeliverySettings,
+    /// What deliveries are sent with, if not the server's key.
+    pub delivery_token: Option<String>,
+    /// Where events go that neither session nor agent sends anywhere.
+    pub event_webhook_url: Option<String>,
 }
 
 impl Default for Setup {
@@ -86,6 +97,9 @@ impl Default for Setup {
             memory: MemorySettings::default(),
             skills: SkillSettings::default(),
             guard: Guard::default(),
+            deliveries: DeliverySettings::default(),
+            delivery_token: None,
+            event_webhook_url: None,
         }
     }
 }
@@ -96,6 +110,21 @@ impl Setup {
     pub fn with_tool(mut self, tool: impl Tool) -> Self {
         self.tools.add(tool);
         self
+    }
+
+    fn delivery_options(&self) -> DeliveryOptions {
+        let unlisted = if self.delivery_token.is_some() { Unlisted::Public } else { Unlisted::Refused };
+        let bearer = self.delivery_token.clone().unwrap_or_else(|| ADMIN_KEY.to_owned());
+        DeliveryOptions {
+            guarded: HttpClient::guarded(&NetOptions::default(), self.guard.clone()).unwrap(),
+            trusted: HttpClient::new(&NetOptions::default()).unwrap(),
+            targets: Targets::new(self.guard.clone(), unlisted),
+            signer: DELIVERY_SECRET.parse().unwrap(),
+            bearer: SecretString::from(bearer),
+            event_webhook_url: self.event_webhook_url.clone(),
+            settings: self.deliveries,
+            new_view: petasos_server::conversation_view,
+        }
     }
 }
 
@@ -146,6 +175,7 @@ impl TestServer {
                 directory: Some(home.path().join("skills")),
                 client: Some(HttpClient::guarded(&NetOptions::default(), setup.guard.clone()).unwrap()),
             },
+            deliveries: setup.delivery_options(),
         });
         engine.recover().await.unwrap();
         let options = petasos_server::Options {

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod admin;
+mod deliveries;
 mod talk;
 
 use std::num::NonZero;
@@ -13,6 +14,7 @@ pub(crate) use self::admin::{
     AgentsArgs, AgentsCommand, BackupArgs, KeysArgs, KeysCommand, SessionFilterArgs, SessionsArgs,
     SessionsCommand,
 };
+pub(crate) use self::deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryFilterArgs};
 pub(crate) use self::talk::{ChatArgs, PartnerArgs, RunArgs};
 
 const EXAMPLES: &str = "\
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Look at sessions, put them away, delete them
     Sessions(SessionsArgs),
+    /// Look at webhooks and callbacks on their way out, and replay them
+    Deliveries(DeliveriesArgs),
     /// Copy the whole database while the server runs
     Backup(BackupArgs),
     /// Check the installation and say how to mend it

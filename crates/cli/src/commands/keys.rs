@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::Format;
-use crate::api::{Api, Listing, path};
+use crate::api::{Api, DATA, Listing, path};
 use crate::args::KeysCommand;
 use crate::output;
 use crate::table::{field, plain};
@@ -26,7 +26,7 @@ pub(crate) async fn run(api: &Api, command: KeysCommand, tenant: Option<&str>, f
             let query: Vec<_> = tenant.map(|tenant| ("tenant", tenant)).into_iter().collect();
             let mut keys = api.get(&path(&["keys"]), &query).await?;
             let data = keys["data"].as_array_mut().context("the server's answer has no data")?;
-            let listing = Listing { data: std::mem::take(data), next_cursor: Value::Null };
+            let listing = Listing { data: std::mem::take(data), next_cursor: Value::Null, names: DATA };
             let headings = ["ID", "NAME", "TENANT", "SCOPES", "CREATED", "REVOKED"];
             format.show_list(&listing, "keys", &headings, row)
         }

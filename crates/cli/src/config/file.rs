@@ -35,6 +35,8 @@ pub(crate) struct File {
     pub(crate) compaction: Compaction,
     /// What may be reached on the word of a caller or a model.
     pub(crate) egress: Egress,
+    /// Webhooks and callbacks.
+    pub(crate) deliveries: Deliveries,
     /// MCP servers, by the name that toolsets use.
     pub(crate) mcp_servers: BTreeMap<String, McpServer>,
     /// How MCP servers are used.
@@ -200,6 +202,44 @@ pub(crate) struct Egress {
     pub(crate) allow: Vec<String>,
     /// If there are any, no other host is reached.
     pub(crate) only_hosts: Vec<String>,
+}
+
+/// How webhooks and callbacks go out.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Deliveries {
+    /// Where the events of sessions go if neither the session's nor the agent's metadata has event_webhook_url.
+    pub(crate) event_webhook_url: Option<String>,
+    /// What deliveries are sent with as bearer token; the server's API key unless set.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub(crate) token: Option<SecretString>,
+    /// What deliveries are signed with, as whsec_ and base64; the one in delivery.secret unless set.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub(crate) secret: Option<SecretString>,
+    /// How long a receiver may take to answer.
+    pub(crate) timeout_seconds: Option<Seconds>,
+    /// How often events are tried.
+    pub(crate) events: Retries,
+    /// How often callbacks are tried.
+    pub(crate) callbacks: Retries,
+    /// How many deliveries are sent at the same time.
+    pub(crate) in_flight: Option<NonZero<usize>>,
+    /// How long a delivery is kept once it is settled.
+    pub(crate) keep_seconds: Option<Seconds>,
+}
+
+/// How often a delivery is tried.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Retries {
+    /// The wait after the first failure; it doubles with each further one.
+    pub(crate) first_retry_seconds: Option<Seconds>,
+    /// The longest wait.
+    pub(crate) max_retry_seconds: Option<Seconds>,
+    /// Attempts in all.
+    pub(crate) max_attempts: Option<NonZero<u32>>,
 }
 
 /// How commands of agents are run.

@@ -1,6 +1,7 @@
 //! The configuration: defaults, then `config.yaml`, then the environment, then flags.
 
 mod catalog;
+mod deliveries;
 mod egress;
 mod file;
 mod mcp;
@@ -22,6 +23,7 @@ use petasos_models::ProviderConfig;
 use petasos_server::RateLimit;
 use petasos_tools::web_search::SearchEngine;
 
+pub(crate) use self::deliveries::DeliveryConfig;
 pub(crate) use self::file::LogFormat;
 use self::file::{File, Price, Seconds};
 use self::read::Presence;
@@ -51,6 +53,8 @@ pub(crate) struct Config {
     pub(crate) net: petasos_net::Options,
     /// What may be reached on the word of a caller or a model.
     pub(crate) guard: petasos_net::Guard,
+    /// How webhooks and callbacks go out.
+    pub(crate) deliveries: DeliveryConfig,
     /// MCP servers, by name.
     pub(crate) mcp_servers: BTreeMap<String, petasos_tools::mcp::ServerDefinition>,
     /// How they are used.
@@ -116,6 +120,7 @@ impl Config {
             catalog: catalog::catalog(file.catalog, &file.compaction),
             net,
             search_engine,
+            deliveries: deliveries::deliveries(file.deliveries, &guard)?,
             guard,
             mcp_servers,
             mcp: mcp::settings(&file.mcp),

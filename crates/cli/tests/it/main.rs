@@ -14,6 +14,7 @@ mod chat;
 mod chat_lives_on;
 mod commands;
 mod completions;
+mod deliveries;
 mod doctor;
 mod installation;
 mod keys;

@@ -11,14 +11,16 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::step::UserEvent;
 use petasos_engine::{
-    Engine, Hooks, Item, MemorySettings, NewSession, NoHooks, Options, Reader, Result, SessionDetail,
-    SkillOptions, Start,
+    DeliveryOptions, DeliverySettings, DeliveryView, Engine, Hooks, Item, MemorySettings, NewSession,
+    NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions, Start,
 };
+use petasos_net::{Client, Egress, Guard, Options as NetOptions, Targets, Unlisted};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_store::{EventQuery, Order};
 use petasos_testkit::model_server::quick_retries;
 use petasos_testkit::{ModelServer, within};
 use petasos_tools::{Tool, Toolbox};
+use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -30,6 +32,7 @@ pub(crate) struct Setup {
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) limits: Limits,
     pub(crate) max_store_bytes: Option<u64>,
+    pub(crate) event_webhook_url: Option<String>,
 }
 
 impl Default for Setup {
@@ -37,7 +40,7 @@ impl Default for Setup {
         // No test of the engine runs a tool that uses its workspace.
         let tools = petasos_testkit::tools::builtin("/nonexistent".into());
         let limits = Limits::default();
-        Setup { tools, hooks: Arc::new(NoHooks), limits, max_store_bytes: None }
+        Setup { tools, hooks: Arc::new(NoHooks), limits, max_store_bytes: None, event_webhook_url: None }
     }
 }
 
@@ -196,7 +199,32 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
         tool_time: Duration::from_secs(600),
         memory: MemorySettings::default(),
         skills: SkillOptions::default(),
+        deliveries: deliveries(setup),
     })
+}
+
+/// Deliveries that show every event by its type.
+fn deliveries(setup: &Setup) -> DeliveryOptions {
+    let guard = Guard::new(Egress { allow: vec!["127.0.0.1".parse().unwrap()], only_hosts: Vec::new() });
+    DeliveryOptions {
+        guarded: Client::guarded(&NetOptions::default(), guard.clone()).unwrap(),
+        trusted: Client::new(&NetOptions::default()).unwrap(),
+        targets: Targets::new(guard, Unlisted::Refused),
+        signer: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap(),
+        bearer: SecretString::from("key"),
+        event_webhook_url: setup.event_webhook_url.clone(),
+        settings: DeliverySettings::default(),
+        new_view: || Box::new(Types),
+    }
+}
+
+struct Types;
+
+impl DeliveryView for Types {
+    fn push(&mut self, event: &Event) -> Option<Rendered> {
+        let (offset, kind) = (event.sequence - 1, event.payload.type_name());
+        Some(Rendered { offset, body: json!({ "offset": offset, "kind": kind }).to_string().into() })
+    }
 }
 
 pub(crate) fn message(text: &str) -> UserEvent {

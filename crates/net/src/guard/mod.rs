@@ -8,6 +8,7 @@
 mod address;
 mod allowed;
 mod resolver;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use url::{Host, Url};
 
 pub use self::allowed::{Allowed, HostPattern};
 pub(crate) use self::resolver::{GuardedResolver, Lookup, system};
+pub use self::target::{Targets, Unlisted};
 use crate::error::Error;
 
 /// The setting that lets a refused address through.
@@ -82,12 +84,17 @@ impl Guard {
         }
     }
 
+    /// Whether the operator has listed a host.
+    fn lists(&self, host: &str) -> bool {
+        self.egress.allow.iter().any(|allowed| allowed.covers_host(host))
+    }
+
     fn check_host(&self, host: &Host<&str>) -> Result<(), Refusal> {
-        let Egress { allow, only_hosts } = self.egress.as_ref();
+        let only_hosts = &self.egress.only_hosts;
         let name = host.to_string();
         if only_hosts.is_empty()
             || only_hosts.iter().any(|pattern| pattern.matches(&name))
-            || allow.iter().any(|allowed| allowed.covers_host(&name))
+            || self.lists(&name)
         {
             return Ok(());
         }

@@ -6,6 +6,7 @@ mod agents;
 mod backup;
 mod bad_input;
 mod conversation;
+mod deliveries;
 mod expiry;
 mod faults;
 mod hostile;

@@ -33,7 +33,7 @@ impl Gate {
     }
 
     /// Waits until the gate is open.
-    pub(super) async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.state.send_modify(|state| state.reached += 1);
         let _ = self.state.subscribe().wait_for(|state| state.open).await;
     }

@@ -49,6 +49,9 @@ fn words(
     mut details: Map<String, Value>,
 ) -> (StatusCode, &'static str, Map<String, Value>) {
     match status {
+        StatusCode::BAD_REQUEST if code == "egress_denied" => {
+            (StatusCode::UNPROCESSABLE_ENTITY, code, details)
+        }
         StatusCode::BAD_REQUEST => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", details),
         StatusCode::CONFLICT if code != "conflict" => {
             // Which conflict it is helps whoever has to solve it.

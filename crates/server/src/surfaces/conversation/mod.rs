@@ -11,9 +11,11 @@ mod patch;
 mod sessions;
 mod types;
 mod view;
+mod webhook;
 
-pub(crate) use errors::as_coded;
+pub(crate) use errors::{CodedError, as_coded};
 pub(crate) use types::ConversationEvent;
+pub use webhook::conversation_view;
 
 use crate::openapi::Api;
 

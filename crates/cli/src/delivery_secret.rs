@@ -1,0 +1,46 @@
+//! The secret that deliveries are signed with: given by the configuration, or kept in the home.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use anyhow::{Context, Result};
+use petasos_net::webhook::{self, Signer};
+use secrecy::ExposeSecret;
+use uuid::Uuid;
+
+use crate::home::Home;
+use crate::private_file;
+
+/// The signer with the home's secret, which is made if there is none.
+pub(crate) fn signer(home: &Home) -> Result<Signer> {
+    let path = home.delivery_secret();
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let secret = webhook::secret(&random_key());
+            let text = format!("{}\n", secret.expose_secret());
+            private_file::write(&path, &text)
+                .with_context(|| format!("cannot keep the secret of deliveries in {}", path.display()))?;
+            text
+        }
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot read the secret of deliveries in {}", path.display()));
+        }
+    };
+    text.trim().parse().with_context(|| {
+        format!(
+            "the secret of deliveries in {} cannot be used; put it back, or remove the file and the next start makes a \
+             new one, which receivers must be told",
+            path.display()
+        )
+    })
+}
+
+/// Two random UUIDs are 244 random bits from the system's generator.
+fn random_key() -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..16].copy_from_slice(Uuid::new_v4().as_bytes());
+    key[16..].copy_from_slice(Uuid::new_v4().as_bytes());
+    key
+}
