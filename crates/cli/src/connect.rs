@@ -19,6 +19,7 @@ use crate::args::ConnectArgs;
 use crate::config::Config;
 use crate::env::{self, Environment};
 use crate::home::Home;
+use crate::hooks::{self, Asking};
 use crate::instance::{Instance, Stopped};
 use crate::server_file::ServerFile;
 use crate::{database, logging, output};
@@ -85,7 +86,14 @@ impl Connection {
             }
             Found::Store(store, database) => {
                 let admin = AdminKey::find(&home, environment)?.unwrap_or_else(AdminKey::make);
-                let instance = Instance::bind(config, store, &home, "127.0.0.1:0", admin.key.clone()).await?;
+                let asking = match purpose {
+                    Purpose::Administer => Asking::Never,
+                    Purpose::Run | Purpose::Chat => Asking::Allowed,
+                };
+                let hooks = hooks::bus(&config, &home, environment, asking)?;
+                let listen = "127.0.0.1:0";
+                let instance =
+                    Instance::bind(config, store, &home, listen, admin.key.clone(), hooks).await?;
                 Connection::embed(instance, &database, args, home, admin, purpose).await
             }
         }

@@ -1,6 +1,6 @@
 //! The environment: every variable that Petasos reads, and the only place that reads them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,6 +19,8 @@ pub(crate) const LISTEN: &str = "PETASOS_LISTEN";
 pub(crate) const LOG: &str = "PETASOS_LOG";
 /// The server that commands talk to.
 pub(crate) const URL: &str = "PETASOS_URL";
+/// Whether every configured hook may run.
+pub(crate) const ACCEPT_HOOKS: &str = "PETASOS_ACCEPT_HOOKS";
 /// No colours, not even on a terminal.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
 /// Who is at the terminal.
@@ -37,12 +39,36 @@ pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 pub(crate) struct Environment {
     variables: HashMap<OsString, OsString>,
     user_home: Option<PathBuf>,
+    /// Whether the command line says that every hook may run.
+    accept_hooks: bool,
 }
 
 impl Environment {
     /// Reads the environment of this process.
     pub(crate) fn read() -> Self {
-        Environment { variables: std::env::vars_os().collect(), user_home: std::env::home_dir() }
+        let (variables, user_home) = (std::env::vars_os().collect(), std::env::home_dir());
+        Environment { variables, user_home, accept_hooks: false }
+    }
+
+    /// The same, with what the command line says about hooks.
+    pub(crate) fn accepting_hooks(self, accept_hooks: bool) -> Self {
+        Environment { accept_hooks, ..self }
+    }
+
+    /// Whether every configured hook may run.
+    pub(crate) fn accepts_hooks(&self) -> bool {
+        let word = self.get(ACCEPT_HOOKS).and_then(|word| word.to_str());
+        self.accept_hooks || word.is_some_and(petasos_hooks::is_yes)
+    }
+
+    /// All variables that are text, without the key to the server: what hooks inherit.
+    pub(crate) fn without_our_key(&self) -> BTreeMap<String, String> {
+        let text = |(name, value): (&OsString, &OsString)| {
+            Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+        };
+        let mut variables: BTreeMap<_, _> = self.variables.iter().filter_map(text).collect();
+        variables.remove(API_KEY);
+        variables
     }
 
     /// The home directory of the user, not of Petasos.
@@ -91,6 +117,6 @@ impl Environment {
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(pairs: [(&str, &str); N]) -> Self {
         let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Environment { variables, user_home: None }
+        Environment { variables, user_home: None, accept_hooks: false }
     }
 }

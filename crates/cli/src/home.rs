@@ -80,6 +80,11 @@ impl Home {
         self.path.join("skills")
     }
 
+    /// The file that remembers which commands may run as hooks.
+    pub(crate) fn hook_allowlist(&self) -> PathBuf {
+        self.path.join("shell-hooks-allowlist.json")
+    }
+
     /// The file that says where the running server is.
     pub(crate) fn server(&self) -> PathBuf {
         self.path.join("server.json")

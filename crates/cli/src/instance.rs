@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use petasos_engine::{Engine, NoHooks};
+use petasos_engine::Engine;
+use petasos_hooks::Bus;
 use petasos_models::Models;
 use petasos_sandbox::{Fallback, Sandbox, Settings, Supervisor};
 use petasos_server::{Patience, Server};
@@ -45,8 +46,9 @@ impl Instance {
         home: &Home,
         listen: &str,
         admin_key: SecretString,
+        hooks: Bus,
     ) -> Result<Instance> {
-        match bind(config, store.clone(), home, listen, admin_key).await {
+        match bind(config, store.clone(), home, listen, admin_key, hooks).await {
             Ok((server, engine)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
                 agent_files.sync(&engine).await;
@@ -114,6 +116,7 @@ async fn bind(
     home: &Home,
     listen: &str,
     admin_key: SecretString,
+    hooks: Bus,
 ) -> Result<(Server, Engine)> {
     let client = petasos_net::Client::new(&config.net)?;
     let mcp = McpServers::new(
@@ -132,7 +135,7 @@ async fn bind(
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client).with_catalog(config.catalog),
         tools,
-        hooks: Arc::new(NoHooks),
+        hooks: Arc::new(hooks),
         limits: config.limits,
         max_tool_output_chars: config.max_tool_output_chars,
         tool_time: config.tool_time,

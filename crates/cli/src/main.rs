@@ -17,6 +17,7 @@ mod delivery_secret;
 mod doctor;
 mod env;
 mod home;
+mod hooks;
 mod instance;
 mod logging;
 #[cfg(unix)]
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
 
 /// Does what the command line says and returns the exit code.
 fn start(cli: Cli) -> Result<u8> {
-    let environment = Environment::read();
+    let environment = Environment::read().accepting_hooks(cli.accept_hooks);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the runtime")?;
     let result = runtime.block_on(carry_out(cli.command, &environment));
@@ -86,6 +87,7 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
         Command::Doctor(args) => return Box::pin(doctor::run(&args, environment)).await,
         Command::Chat(args) => Box::pin(talk::chat::run(args, environment)).await?,
         Command::Serve(args) => Box::pin(serve::run(args, environment)).await?,
+        Command::Hooks(args) => return Box::pin(hooks::run(args, environment)).await,
         Command::Completions(args) => completions::run(args.shell)?,
         Command::Keys(args) => {
             let tenant = args.connect.tenant.as_deref();

@@ -77,6 +77,11 @@ pub(crate) fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// Whether a person reads standard error.
+pub(crate) fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
 /// Whether a person types on standard input.
 pub(crate) fn stdin_is_terminal() -> bool {
     std::io::stdin().is_terminal()

@@ -9,6 +9,7 @@ use crate::banner::{self, Banner};
 use crate::config::Config;
 use crate::env::Environment;
 use crate::home::Home;
+use crate::hooks::{self, Asking};
 use crate::instance::Instance;
 use crate::server_file::ServerFile;
 use crate::traces::Traces;
@@ -29,6 +30,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
+    let hooks = hooks::bus(&config, &home, environment, Asking::Allowed)?;
     let database = database::path(args.home.database_url.as_deref(), &home)?;
     home.create()?;
     let store = database::open(database.clone()).await??;
@@ -39,7 +41,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
         None => AdminKey::make(),
     };
     let listen = args.listen.unwrap_or_else(|| config.listen.clone());
-    let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone()).await?;
+    let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone(), hooks).await?;
     // Only now: a start that fails must not use up the one time that a new key is shown.
     admin_key.keep(&home)?;
 

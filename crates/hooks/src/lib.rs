@@ -11,11 +11,18 @@
 mod arguments;
 mod bus;
 mod complaints;
+mod configured;
+mod consent;
 mod contract;
 mod event;
 mod history;
+pub mod synthetic;
 
 pub use bus::{Answer, Bus, Callback, Firing, OnFailure, Source};
+pub use configured::{
+    ConfiguredHook, ConfiguredHooks, Exchange, HookSpec, Matcher, Place, Reach, Specs, Target, arguments_of,
+};
+pub use consent::{Allowlist, Consent, accepts, admitted, is_yes, modified_at};
 pub use contract::{
     Approval, CallStatus, Dispatch, Hooks, NoHooks, Observation, TerminalOutput, ToolCall, ToolResult,
     TurnInfo, TurnStart,

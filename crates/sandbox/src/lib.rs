@@ -5,6 +5,8 @@
 //! whatever the command leaves behind, and ends all of it when the command ends, when it is told to, or when the
 //! server dies in whatever way. One supervisor looks after one command.
 //!
+//! [`Script`] is for short programs of the operator's own, which are trusted and must cost next to nothing.
+//!
 //! This crate must not know what a command is for: no tools, no sessions, no permissions.
 
 mod backend;
@@ -14,6 +16,7 @@ mod job;
 mod process;
 mod report;
 mod sandbox;
+mod script;
 mod settings;
 mod streams;
 pub mod supervisor;
@@ -23,6 +26,7 @@ pub use job::{Ended, Limit};
 pub use process::{Handle, Process};
 pub use report::{Report, find};
 pub use sandbox::{Command, Confine, Sandbox, Supervisor};
+pub use script::{Said, Script};
 pub use settings::{Backend, Fallback, Limits, Network, Settings};
 pub use streams::{Streams, TerminalSize};
 

@@ -2,6 +2,7 @@
 
 mod admin;
 mod deliveries;
+mod hooks;
 mod talk;
 
 use std::num::NonZero;
@@ -15,6 +16,7 @@ pub(crate) use self::admin::{
     SessionsCommand,
 };
 pub(crate) use self::deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryFilterArgs};
+pub(crate) use self::hooks::{HooksArgs, HooksCommand};
 pub(crate) use self::talk::{ChatArgs, PartnerArgs, RunArgs};
 
 const EXAMPLES: &str = "\
@@ -33,6 +35,8 @@ Environment:
   PETASOS_LISTEN    the address to listen on
   PETASOS_LOG       how much is logged: error, warn, info, debug, trace or a filter
   PETASOS_URL       the server that commands talk to
+  PETASOS_ACCEPT_HOOKS
+                    1 agrees to every hook that is configured
   NO_COLOR          no colours, not even on a terminal
   OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
                     the providers openai and anthropic";
@@ -44,6 +48,9 @@ pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Agree to every hook that is configured, now and later
+    #[arg(long, global = true, help_heading = HOOKS)]
+    pub(crate) accept_hooks: bool,
 }
 
 /// What to do.
@@ -65,6 +72,8 @@ pub(crate) enum Command {
     Deliveries(DeliveriesArgs),
     /// Copy the whole database while the server runs
     Backup(BackupArgs),
+    /// List, try out and check hooks, and take back consent to them
+    Hooks(HooksArgs),
     /// Check the installation and say how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
@@ -74,6 +83,7 @@ pub(crate) enum Command {
 /// Headings under which help texts list the options that many commands share.
 const HOME: &str = "Where the data is";
 const SERVER: &str = "Which server";
+const HOOKS: &str = "Hooks";
 
 /// Where an installation is.
 #[derive(Args, Clone, Default)]

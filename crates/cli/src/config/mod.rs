@@ -29,6 +29,7 @@ use self::file::{File, Price, Seconds};
 use self::read::Presence;
 use crate::env::{self, Environment};
 use crate::home::Home;
+use crate::hooks::HookSettings;
 use crate::traces::TraceSettings;
 
 /// Where the server listens unless told otherwise.
@@ -77,6 +78,8 @@ pub(crate) struct Config {
     pub(crate) sandbox: petasos_sandbox::Settings,
     /// Which commands of agents ask a person.
     pub(crate) approvals: petasos_tools::Approvals,
+    /// What is run at points of a turn.
+    pub(crate) hooks: HookSettings,
     /// Origins that may use the server from a browser; none for all.
     pub(crate) cors_origins: Vec<String>,
     /// How many requests each key may make.
@@ -135,6 +138,10 @@ impl Config {
             tool_time: time(file.limits.tool_seconds).unwrap_or(DEFAULT_TOOL_TIME),
             sandbox: sandbox::settings(file.sandbox)?,
             approvals: sandbox::approvals(file.approvals, file.command_allowlist),
+            hooks: HookSettings {
+                block: file.hooks,
+                auto_accept: petasos_hooks::accepts(&file.hooks_auto_accept),
+            },
             cors_origins: file.cors.origins,
             rate_limit: file.rate_limit.map(|limit| RateLimit {
                 per_second: limit.requests_per_second,

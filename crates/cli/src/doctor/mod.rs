@@ -19,7 +19,7 @@ use crate::table::plain;
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Status {
+pub(crate) enum Status {
     Ok,
     Warn,
     Fail,
@@ -27,8 +27,8 @@ enum Status {
 
 /// What was checked, and what came of it.
 #[derive(Debug, Serialize)]
-struct Check {
-    status: Status,
+pub(crate) struct Check {
+    pub(crate) status: Status,
     what: String,
     detail: String,
     /// What to do about it.
@@ -37,15 +37,15 @@ struct Check {
 }
 
 impl Check {
-    fn ok(what: impl Into<String>, detail: impl Into<String>) -> Check {
+    pub(crate) fn ok(what: impl Into<String>, detail: impl Into<String>) -> Check {
         Check { status: Status::Ok, what: what.into(), detail: detail.into(), cure: None }
     }
 
-    fn warn(what: impl Into<String>, detail: impl Into<String>, cure: impl Into<String>) -> Check {
+    pub(crate) fn warn(what: impl Into<String>, detail: impl Into<String>, cure: impl Into<String>) -> Check {
         Check { status: Status::Warn, cure: Some(cure.into()), ..Check::ok(what, detail) }
     }
 
-    fn fail(what: impl Into<String>, detail: impl Into<String>, cure: impl Into<String>) -> Check {
+    pub(crate) fn fail(what: impl Into<String>, detail: impl Into<String>, cure: impl Into<String>) -> Check {
         Check { status: Status::Fail, cure: Some(cure.into()), ..Check::ok(what, detail) }
     }
 
@@ -54,7 +54,7 @@ impl Check {
         Check { status: Status::Fail, ..Check::ok(what, format!("{error:#}")) }
     }
 
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let status = match self.status {
             Status::Ok => "ok  ",
             Status::Warn => "warn",

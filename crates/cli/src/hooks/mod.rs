@@ -1,0 +1,103 @@
+//! Hooks of the configuration: who may run, and the commands that look after them.
+
+mod command;
+mod doctor;
+mod list;
+mod test;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use petasos_hooks::{
+    Allowlist, Bus, ConfiguredHook, ConfiguredHooks, HookSpec, Place, Reach, Source, Specs, admitted,
+};
+use petasos_sandbox::{Backend, Sandbox, Settings};
+use serde_json::Value;
+
+pub(crate) use self::command::run;
+use crate::config::Config;
+use crate::env::Environment;
+use crate::home::Home;
+use crate::instance::supervisor;
+use crate::output;
+
+/// What the configuration says about hooks.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HookSettings {
+    /// The block `hooks`, as it is written.
+    pub(crate) block: Value,
+    /// Whether every command may run.
+    pub(crate) auto_accept: bool,
+}
+
+/// Whether a person may be asked for their consent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// If there is a terminal. If there is none, a hook that nobody agreed to is left out with a warning.
+    Allowed,
+    /// No: a hook that nobody agreed to is left out, and the next command that runs turns says so.
+    Never,
+}
+
+/// All hooks of an installation that may run.
+pub(crate) fn bus(config: &Config, home: &Home, environment: &Environment, asking: Asking) -> Result<Bus> {
+    let place = place(home, environment)?;
+    let specs = Specs::read(&config.hooks.block, &place.env);
+    for warning in &specs.warnings {
+        tracing::warn!("{warning}");
+    }
+    let accept = config.hooks.auto_accept || environment.accepts_hooks();
+    let allowlist = Allowlist::new(home.hook_allowlist());
+    let hooks = admitted(specs.hooks, &allowlist, &place, accept, |hook| match asking {
+        Asking::Allowed => ask(hook),
+        Asking::Never => Some(false),
+    });
+    let mut sources: Vec<Arc<dyn Source>> = Vec::new();
+    if !hooks.is_empty() {
+        let reach = Arc::new(reach(config, place)?);
+        sources.push(Arc::new(ConfiguredHooks::new(ready(hooks, &reach))));
+    }
+    Ok(Bus::new(sources))
+}
+
+/// Makes hooks ready. One that cannot be is left out.
+fn ready(hooks: Vec<HookSpec>, reach: &Arc<Reach>) -> Vec<ConfiguredHook> {
+    let ready = hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(reach)));
+    let usable = ready.filter_map(|hook| hook.map_err(|why| tracing::warn!("a hook is left out: {why}")).ok());
+    usable.collect()
+}
+
+/// Where hooks run. They have our environment, without the key to the server.
+fn place(home: &Home, environment: &Environment) -> Result<Place> {
+    let mut env = environment.without_our_key();
+    env.insert(crate::env::HOME.to_owned(), home.path().display().to_string());
+    let scripts = std::env::current_dir().context("find the working directory")?;
+    Ok(Place { env, directory: home.path().to_owned(), scripts })
+}
+
+fn reach(config: &Config, place: Place) -> Result<Reach> {
+    let settings = Settings { backend: Backend::Unconfined, ..Settings::default() };
+    Ok(Reach {
+        place,
+        sandbox: Sandbox::new(settings, supervisor()),
+        client: petasos_net::Client::guarded(&config.net, config.guard.clone())?,
+    })
+}
+
+/// Asks the person at the terminal, if there is one.
+fn ask(hook: &HookSpec) -> Option<bool> {
+    if !output::stdin_is_terminal() || !output::stderr_is_terminal() {
+        return None;
+    }
+    output::note_part(&format!(
+        "A hook wants to run at {}:\n  {}\nIt runs with all of your rights. May it, from now on? [y/N] ",
+        hook.event,
+        crate::table::plain(hook.target.as_str()),
+    ));
+    let mut answer = String::new();
+    // Nothing typed is a no, and so is a closed terminal.
+    let _ = std::io::stderr().flush();
+    let read = std::io::stdin().read_line(&mut answer);
+    Some(read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}

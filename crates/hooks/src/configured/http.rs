@@ -1,0 +1,38 @@
+//! An address that gets a request at each firing.
+
+use petasos_net::Client;
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use super::judge::{Exchange, MAX_ANSWER_BYTES};
+
+/// An address that is asked.
+pub(crate) struct Http {
+    url: String,
+}
+
+impl Http {
+    /// An address, and what signs the requests to it.
+    pub(crate) fn new(url: String, secret: Option<&SecretString>) -> Result<Self, String> {
+        if secret.is_some() {
+            return Err(format!("requests to {url} cannot be signed yet"));
+        }
+        Ok(Http { url })
+    }
+
+    /// Posts a payload and takes the answer.
+    pub(crate) async fn ask(&self, client: &Client, payload: &[u8]) -> Result<Exchange, String> {
+        let id = format!("hook_{}", Uuid::now_v7().simple());
+        let now = jiff::Timestamp::now().as_second();
+        let timestamp = now.to_string();
+        let headers = vec![("webhook-id", id.as_str()), ("webhook-timestamp", timestamp.as_str())];
+        let answered = client.post_json(&self.url, &headers, payload.to_vec()).await;
+        let response = answered.map_err(|error| error.to_string())?;
+        let status = response.status();
+        if !(200..300).contains(&status) {
+            return Err(format!("it answered with the status {status}"));
+        }
+        let stdout = response.text_bounded(MAX_ANSWER_BYTES).await.map_err(|error| error.to_string())?;
+        Ok(Exchange { stdout, ..Exchange::default() })
+    }
+}

@@ -1,0 +1,150 @@
+//! A command that runs on and answers a line for each line that it gets.
+//!
+//! One firing has one of its processes to itself. While that is busy, another firing has another one started, up to a
+//! bound, so that no session waits for what a hook does for another. A process that has not answered in time is ended.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use petasos_sandbox::{Command, Confine, Handle, Sandbox, Streams};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Semaphore;
+
+use super::judge::{Exchange, MAX_ANSWER_BYTES};
+use super::place::Place;
+
+/// How many firings may be under way at once.
+const MAX_PROCESSES: usize = 16;
+/// How long a command that keeps ending is left alone at first; it doubles each time.
+const FIRST_REST: Duration = Duration::from_millis(500);
+/// The longest that it is left alone.
+const LONGEST_REST: Duration = Duration::from_secs(60);
+
+/// A command that runs on.
+pub(crate) struct Persistent {
+    command: String,
+    idle: Mutex<Vec<Running>>,
+    free: Semaphore,
+    trouble: Mutex<Trouble>,
+}
+
+/// One of its processes.
+struct Running {
+    stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    stdout: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
+    handle: Handle,
+}
+
+/// How often it ended without an answer, one time after another.
+#[derive(Debug, Default)]
+struct Trouble {
+    times: u32,
+    until: Option<Instant>,
+}
+
+impl Persistent {
+    pub(crate) fn new(command: String) -> Self {
+        let (idle, trouble) = (Mutex::default(), Mutex::default());
+        Persistent { command, idle, free: Semaphore::new(MAX_PROCESSES), trouble }
+    }
+
+    /// Has a payload answered.
+    pub(crate) async fn ask(
+        &self,
+        place: &Place,
+        sandbox: &Sandbox,
+        payload: &[u8],
+    ) -> Result<Exchange, String> {
+        let _turn = self.free.acquire().await.map_err(|_| "the server is stopping".to_owned())?;
+        let mut running = match self.idle() {
+            Some(running) => running,
+            None => self.start(place, sandbox)?,
+        };
+        match running.exchange(payload).await {
+            Ok(line) => {
+                *lock(&self.trouble) = Trouble::default();
+                lock(&self.idle).push(running);
+                Ok(Exchange { stdout: line, ..Exchange::default() })
+            }
+            Err(why) => {
+                self.failed();
+                let ended = running.handle.ended().and_then(|ended| ended.problem);
+                Err(ended.map_or(why.clone(), |problem| format!("{why}: {problem}")))
+            }
+        }
+    }
+
+    /// A process that waits for something to do. Those that ended meanwhile are forgotten.
+    fn idle(&self) -> Option<Running> {
+        let mut idle = lock(&self.idle);
+        idle.retain(|running| running.handle.ended().is_none());
+        idle.pop()
+    }
+
+    fn start(&self, place: &Place, sandbox: &Sandbox) -> Result<Running, String> {
+        if lock(&self.trouble).until.is_some_and(|until| Instant::now() < until) {
+            return Err("it keeps ending and is left alone for a while".to_owned());
+        }
+        let started = sandbox.start(Command {
+            arguments: place.split(&self.command)?,
+            env: place.env.clone(),
+            workspace: place.directory.clone(),
+            directory: place.directory.clone(),
+            streams: Streams::Separate,
+            confine: Confine::Not,
+        });
+        let (stdin, stdout, stderr, handle) = started.map_err(|error| error.to_string())?.into_parts();
+        if let Some(stderr) = stderr {
+            tokio::spawn(log_complaints(self.command.clone(), stderr));
+        }
+        let stdin = stdin.ok_or_else(|| "it has no standard input".to_owned())?;
+        Ok(Running { stdin, stdout: BufReader::new(stdout), handle })
+    }
+
+    fn failed(&self) {
+        let mut trouble = lock(&self.trouble);
+        let rest = FIRST_REST.saturating_mul(1 << trouble.times.min(8)).min(LONGEST_REST);
+        trouble.times += 1;
+        // Once may be an accident.
+        trouble.until = (trouble.times > 1).then(|| Instant::now() + rest);
+    }
+}
+
+impl Running {
+    async fn exchange(&mut self, payload: &[u8]) -> Result<String, String> {
+        if !self.stdout.buffer().is_empty() {
+            return Err("it wrote more than one line for a firing, so its answers are not to be trusted".to_owned());
+        }
+        let gone = |_| "it ended before it answered".to_owned();
+        let mut line = Vec::with_capacity(payload.len() + 1);
+        line.extend_from_slice(payload);
+        line.push(b'\n');
+        self.stdin.write_all(&line).await.map_err(gone)?;
+        self.stdin.flush().await.map_err(gone)?;
+        line.clear();
+        let most = u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX);
+        let mut bounded = (&mut self.stdout).take(most);
+        bounded.read_until(b'\n', &mut line).await.map_err(gone)?;
+        match line.last() {
+            Some(b'\n') => Ok(String::from_utf8_lossy(&line).into_owned()),
+            None => Err("it ended before it answered".to_owned()),
+            Some(_) if line.len() >= MAX_ANSWER_BYTES => {
+                Err(format!("it answered with more than {MAX_ANSWER_BYTES} bytes"))
+            }
+            Some(_) => Err("it ended in the middle of its answer".to_owned()),
+        }
+    }
+}
+
+/// Passes on what a hook complains about.
+async fn log_complaints(command: String, mut stderr: Box<dyn AsyncRead + Send + Unpin>) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+        let text = String::from_utf8_lossy(buffer.get(..count).unwrap_or_default());
+        tracing::debug!(command, "a hook says: {}", text.trim_end());
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
