@@ -17,6 +17,7 @@ mod conversation;
 mod deliveries;
 mod fill;
 mod growth;
+mod hooks;
 mod http;
 mod machine;
 mod memory;
@@ -48,7 +49,7 @@ struct Options {
     /// Few repetitions and small stores: shows that everything runs, not how fast it is.
     #[arg(long)]
     quick: bool,
-    /// Runs only these parts: turn, commands, relay, aap, deliveries, memory, search, startup, growth.
+    /// Runs only these parts: turn, commands, hooks, relay, aap, deliveries, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
@@ -110,6 +111,9 @@ async fn main() -> Result<()> {
     }
     if wanted("commands") {
         report.show(commands::measure(&bench).await?);
+    }
+    if wanted("hooks") {
+        report.show(hooks::measure(&bench).await?);
     }
     if wanted("relay") {
         report.show(relay::measure(&bench).await?);

@@ -175,7 +175,7 @@ mod tests {
     fn a_slip_is_understood_and_nonsense_is_not() {
         assert_eq!(HookEvent::closest("pre_tool_cal"), Some(HookEvent::PreToolCall));
         assert_eq!(HookEvent::closest("PreToolUse"), None);
-        assert_eq!(HookEvent::closest("on_session_begin"), Some(HookEvent::OnSessionEnd));
+        assert_eq!(HookEvent::closest("on_session_ends"), Some(HookEvent::OnSessionEnd));
         assert_eq!(HookEvent::closest("x"), None);
     }
 }

@@ -22,6 +22,9 @@ use crate::home::Home;
 use crate::instance::supervisor;
 use crate::output;
 
+/// Where programs are found if the environment does not say.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
 /// What the configuration says about hooks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HookSettings {
@@ -72,6 +75,10 @@ fn ready(hooks: Vec<HookSpec>, reach: &Arc<Reach>) -> Vec<ConfiguredHook> {
 fn place(home: &Home, environment: &Environment) -> Result<Place> {
     let mut env = environment.without_our_key();
     env.insert(crate::env::HOME.to_owned(), home.path().display().to_string());
+    env.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
+    if let Some(user_home) = environment.user_home() {
+        env.entry("HOME".to_owned()).or_insert_with(|| user_home.display().to_string());
+    }
     let scripts = std::env::current_dir().context("find the working directory")?;
     Ok(Place { env, directory: home.path().to_owned(), scripts })
 }

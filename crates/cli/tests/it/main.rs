@@ -16,6 +16,7 @@ mod commands;
 mod completions;
 mod deliveries;
 mod doctor;
+mod hooks;
 mod installation;
 mod keys;
 mod kill;

@@ -1,6 +1,7 @@
 //! An address that gets a request at each firing.
 
 use petasos_net::Client;
+use petasos_net::webhook::Signer;
 use secrecy::SecretString;
 use uuid::Uuid;
 
@@ -9,15 +10,15 @@ use super::judge::{Exchange, MAX_ANSWER_BYTES};
 /// An address that is asked.
 pub(crate) struct Http {
     url: String,
+    signer: Option<Signer>,
 }
 
 impl Http {
     /// An address, and what signs the requests to it.
     pub(crate) fn new(url: String, secret: Option<&SecretString>) -> Result<Self, String> {
-        if secret.is_some() {
-            return Err(format!("requests to {url} cannot be signed yet"));
-        }
-        Ok(Http { url })
+        let signer = secret.map(Signer::try_from).transpose();
+        let signer = signer.map_err(|error| format!("the secret of {url} {error}"))?;
+        Ok(Http { url, signer })
     }
 
     /// Posts a payload and takes the answer.
@@ -25,7 +26,9 @@ impl Http {
         let id = format!("hook_{}", Uuid::now_v7().simple());
         let now = jiff::Timestamp::now().as_second();
         let timestamp = now.to_string();
-        let headers = vec![("webhook-id", id.as_str()), ("webhook-timestamp", timestamp.as_str())];
+        let signature = self.signer.as_ref().map(|signer| signer.sign(&id, now, payload));
+        let mut headers = vec![("webhook-id", id.as_str()), ("webhook-timestamp", timestamp.as_str())];
+        headers.extend(signature.as_deref().map(|signature| ("webhook-signature", signature)));
         let answered = client.post_json(&self.url, &headers, payload.to_vec()).await;
         let response = answered.map_err(|error| error.to_string())?;
         let status = response.status();

@@ -9,6 +9,7 @@ mod conversation;
 mod deliveries;
 mod expiry;
 mod faults;
+mod hooks;
 mod hostile;
 mod kept;
 mod keys;

@@ -1,0 +1,10 @@
+//! Hooks of the configuration, seen from outside.
+
+mod blocks;
+mod context;
+mod events;
+mod faults;
+mod http;
+mod persistent;
+mod waiting;
+mod world;
