@@ -141,8 +141,10 @@ async fn every_tool_and_every_surface_is_guarded() {
     assert_eq!(result(&turn(&server, &session, "go").await).0, "no");
     // Nor does one of another surface's session.
     server.model.script(runs("true"));
-    let turn = json!({ "agent": { "name": server.agent_with(json!({})).await }, "stream": "none",
-        "messages": [{ "role": "user", "content": "go" }] });
-    let answer = server.client.send(petasos_net::Method::Post, "/aap/sessions", Some(turn.to_string().into())).await;
-    assert!(json!(answer.body).to_string().contains("no"), "{:?}", answer.body);
+    let agent = server.agent_with(json!({})).await;
+    let made = server.client.post("/aap/sessions", json!({ "agent": { "name": agent } })).await;
+    let session = made.body["sessionId"].as_str().unwrap().to_owned();
+    let messages = json!({ "messages": [{ "role": "user", "content": "go" }] });
+    let answer = server.client.post(&format!("/aap/sessions/{session}/turns"), messages).await.expect(200);
+    assert!(answer["messages"].to_string().contains(r#""content":"no""#), "{answer}");
 }
