@@ -74,7 +74,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     let empty = "hooks:\n  pre_llm_call: []\nhooks_auto_accept: true\n";
     let mut empty = Side::open(bench, &home("empty"), empty).await?;
     let mut one = Side::open(bench, &home("shell"), &config(&shell, "", 1)).await?;
-    let mut running = Side::open(bench, &home("persistent"), &config(&persistent, "persistent: true", FIRINGS)).await?;
+    let mut running =
+        Side::open(bench, &home("persistent"), &config(&persistent, "persistent: true", FIRINGS)).await?;
     let mut idle = Side::open(bench, &home("idle"), &config(&persistent, "persistent: true", 1)).await?;
     let mut bare = Samples::default();
     for index in 0..bench.scale.of(200, 10) + TURNS {
@@ -111,7 +112,12 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     section.row(["**added by a shell hook**".to_owned(), milliseconds(shell_added), String::new()]);
     section.row(["**added by a persistent hook**".to_owned(), milliseconds(per_firing), String::new()]);
     let nothing = empty.times.p50() / none.times.p50();
-    section.target(Target::at_most("A turn with no hooks configured, beside one without", nothing, 1.05, "×"));
+    section.target(Target::at_most(
+        "A turn with no hooks configured, beside one without",
+        nothing,
+        1.05,
+        "×",
+    ));
     section.target(Target::at_most("A shell hook, beside its script", shell_added / bare.p50(), 1.3, "×"));
     section.target(Target::at_most("A persistent hook, p50", per_firing, 0.2, "ms"));
     for side in [none, empty, one, running, idle] {

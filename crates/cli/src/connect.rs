@@ -92,8 +92,7 @@ impl Connection {
                 };
                 let hooks = hooks::bus(&config, &home, environment, asking)?;
                 let listen = "127.0.0.1:0";
-                let instance =
-                    Instance::bind(config, store, &home, listen, admin.key.clone(), hooks).await?;
+                let instance = Instance::bind(config, store, &home, listen, admin.key.clone(), hooks).await?;
                 Connection::embed(instance, &database, args, home, admin, purpose).await
             }
         }

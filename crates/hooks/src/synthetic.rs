@@ -87,7 +87,9 @@ fn made_up(event: HookEvent) -> Map<String, Value> {
         ),
         HookEvent::PreApprovalRequest => (approval, json!({})),
         HookEvent::PostApprovalResponse => (approval, json!({ "choice": "once" })),
-        HookEvent::PreApiRequest => (merged(session, request), json!({ "message_count": 1, "tool_count": 0 })),
+        HookEvent::PreApiRequest => {
+            (merged(session, request), json!({ "message_count": 1, "tool_count": 0 }))
+        }
         HookEvent::PostApiRequest => (
             merged(session, request),
             json!({ "api_duration": 0.5, "usage": { "input_tokens": 10, "output_tokens": 5 } }),

@@ -112,7 +112,9 @@ struct Group {
 }
 
 impl Group {
-    fn streams(&mut self) -> io::Result<(ChildStdin, tokio::process::ChildStdout, tokio::process::ChildStderr)> {
+    fn streams(
+        &mut self,
+    ) -> io::Result<(ChildStdin, tokio::process::ChildStdout, tokio::process::ChildStderr)> {
         let taken = (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take());
         match taken {
             (Some(stdin), Some(stdout), Some(stderr)) => Ok((stdin, stdout, stderr)),

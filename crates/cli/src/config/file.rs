@@ -51,8 +51,7 @@ pub(crate) struct File {
     pub(crate) approvals: Approvals,
     /// Commands that are not dangerous here, and keys of patterns that are not.
     pub(crate) command_allowlist: Vec<String>,
-    /// Commands and addresses that are told or asked at points of a turn, by event. What is wrong in here is left out
-    /// with a warning.
+    /// Commands and addresses that are told or asked at points of a turn, by event.
     pub(crate) hooks: serde_json::Value,
     /// Whether every command under hooks may run without somebody having agreed to it.
     pub(crate) hooks_auto_accept: serde_json::Value,

@@ -75,7 +75,9 @@ fn revoke(allowlist: &Allowlist, command: &str, format: Format) -> Result<()> {
     match revoked {
         0 => output::line(&format!("Nobody had agreed to {command}; petasos hooks list shows all commands.")),
         1 => output::line(&format!("Took back 1 consent to {command}. It counts from the next start.")),
-        _ => output::line(&format!("Took back {revoked} consents to {command}. It counts from the next start.")),
+        _ => output::line(&format!(
+            "Took back {revoked} consents to {command}. It counts from the next start."
+        )),
     }
 }
 

@@ -67,7 +67,8 @@ pub(crate) fn bus(config: &Config, home: &Home, environment: &Environment, askin
 /// Makes hooks ready. One that cannot be is left out.
 fn ready(hooks: Vec<HookSpec>, reach: &Arc<Reach>) -> Vec<ConfiguredHook> {
     let ready = hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(reach)));
-    let usable = ready.filter_map(|hook| hook.map_err(|why| tracing::warn!("a hook is left out: {why}")).ok());
+    let usable =
+        ready.filter_map(|hook| hook.map_err(|why| tracing::warn!("a hook is left out: {why}")).ok());
     usable.collect()
 }
 

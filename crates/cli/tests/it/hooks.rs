@@ -50,9 +50,10 @@ fn a_command_runs_only_after_a_yes_and_until_it_is_taken_back() {
 
     let finished = one_turn(&installation, &["--accept-hooks"]);
     assert_eq!(marks(&installation), 1, "{}", finished.stderr);
-    let list: Value =
-        serde_json::from_str(&std::fs::read_to_string(installation.file("shell-hooks-allowlist.json")).unwrap())
-            .unwrap();
+    let list: Value = serde_json::from_str(
+        &std::fs::read_to_string(installation.file("shell-hooks-allowlist.json")).unwrap(),
+    )
+    .unwrap();
     let [consent] = &list["approvals"].as_array().unwrap()[..] else { panic!("{list}") };
     assert_eq!((&consent["event"], &consent["command"]), (&json!("pre_llm_call"), &json!(command)));
     for time in ["approved_at", "script_mtime_at_approval"] {
@@ -166,7 +167,10 @@ fn the_list_shows_what_is_configured_and_what_may_run() {
     let listed = installation.json(&["hooks", "list"]);
     let hooks = listed["hooks"].as_array().unwrap();
     assert_eq!(hooks.len(), 3);
-    assert_eq!((&hooks[0]["matcher"], &hooks[0]["timeout"], &hooks[0]["allowed"]), (&json!("terminal|patch"), &json!(5), &json!(false)));
+    assert_eq!(
+        (&hooks[0]["matcher"], &hooks[0]["timeout"], &hooks[0]["allowed"]),
+        (&json!("terminal|patch"), &json!(5), &json!(false))
+    );
     assert_eq!((&hooks[1]["kind"], &hooks[2]["kind"]), (&json!("url"), &json!("persistent")));
 
     assert!(installation.run(&["--accept-hooks", "run", "--model", "demo/fast", "hello"]).success);
@@ -182,7 +186,9 @@ fn a_test_fires_what_matches_and_shows_what_came_back() {
     let block = script(
         &installation,
         "block.sh",
-        &format!(r#"tee {record} | grep -q 'rm -rf' && echo '{{"decision": "block", "reason": "no"}}'; echo note >&2"#),
+        &format!(
+            r#"tee {record} | grep -q 'rm -rf' && echo '{{"decision": "block", "reason": "no"}}'; echo note >&2"#
+        ),
     );
     let context = script(&installation, "context.sh", r#"echo '{"context": "It rains."}'"#);
     let broken = script(&installation, "broken.sh", "echo nonsense; exit 3");
@@ -201,11 +207,17 @@ fn a_test_fires_what_matches_and_shows_what_came_back() {
     // It is tried out although nobody has agreed to it yet.
     let allowed = installation.json(&["hooks", "test", "pre_tool_call"]);
     let result = &allowed["results"][0];
-    assert_eq!((&result["exitCode"], &result["parsed"], &result["stderr"]), (&json!(0), &Value::Null, &json!("note\n")));
+    assert_eq!(
+        (&result["exitCode"], &result["parsed"], &result["stderr"]),
+        (&json!(0), &Value::Null, &json!("note\n"))
+    );
     let payload: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
     assert_eq!((&payload["tool_name"], &payload["session_id"]), (&json!("terminal"), &json!("test-session")));
     let other = installation.run(&["hooks", "test", "pre_tool_call", "--for-tool", "read_file"]);
-    assert!(other.success && other.stderr.contains("There is no hook for pre_tool_call and read_file"), "{other:?}");
+    assert!(
+        other.success && other.stderr.contains("There is no hook for pre_tool_call and read_file"),
+        "{other:?}"
+    );
 
     for given in [
         json!({ "args": { "command": "rm -rf /" } }),
@@ -216,14 +228,24 @@ fn a_test_fires_what_matches_and_shows_what_came_back() {
         let blocked = installation.json(&arguments);
         assert_eq!(blocked["results"][0]["parsed"], json!({ "action": "block", "message": "no" }));
         let text = installation.run(&arguments).stdout;
-        assert!(text.contains("exit code 0") && text.contains(r#"answer: {"action":"block","message":"no"}"#), "{text}");
+        assert!(
+            text.contains("exit code 0") && text.contains(r#"answer: {"action":"block","message":"no"}"#),
+            "{text}"
+        );
     }
     let context = installation.json(&["hooks", "test", "pre_llm_call"]);
     assert_eq!(context["results"][0]["parsed"], json!({ "context": "It rains." }));
     let broken = installation.run(&["hooks", "test", "on_session_end"]);
-    assert!(broken.stdout.contains("exit code 3") && broken.stdout.contains("no JSON: nonsense"), "{broken:?}");
-    installation.run(&["hooks", "test", "pre_tool"]).assert_refused(&["there is no event pre_tool", "pre_tool_call"]);
-    installation.run(&["hooks", "test", "pre_tool_call", "--payload-file", "/nothing"]).assert_refused(&["/nothing"]);
+    assert!(
+        broken.stdout.contains("exit code 3") && broken.stdout.contains("no JSON: nonsense"),
+        "{broken:?}"
+    );
+    installation
+        .run(&["hooks", "test", "pre_tool"])
+        .assert_refused(&["there is no event pre_tool", "pre_tool_call"]);
+    installation
+        .run(&["hooks", "test", "pre_tool_call", "--payload-file", "/nothing"])
+        .assert_refused(&["/nothing"]);
 }
 
 #[test]
@@ -234,7 +256,10 @@ fn the_doctor_finds_what_is_wrong_and_runs_only_what_may_run() {
     installation.write("config.yaml", format!("hooks:\n  pre_llm_call:\n    - command: {stranger}\n"));
     let checked = installation.run(&["hooks", "doctor"]);
     assert_eq!(checked.code, Some(1));
-    assert!(checked.stdout.contains("nobody has agreed") && checked.stdout.contains("Problems: 1"), "{checked:?}");
+    assert!(
+        checked.stdout.contains("nobody has agreed") && checked.stdout.contains("Problems: 1"),
+        "{checked:?}"
+    );
     assert!(!Path::new(&ran).exists(), "the doctor ran what nobody agreed to");
 
     assert!(installation.run(&["--accept-hooks", "run", "--model", "demo/fast", "hello"]).success);
@@ -258,7 +283,8 @@ fn the_doctor_finds_what_is_wrong_and_runs_only_what_may_run() {
 
 #[test]
 fn hooks_inherit_the_environment_without_the_key() {
-    let installation = Installation::new().with_env("PETASOS_API_KEY", "pk_of_the_server").with_env("MARK", "seen");
+    let installation =
+        Installation::new().with_env("PETASOS_API_KEY", "pk_of_the_server").with_env("MARK", "seen");
     let seen = installation.file("seen").display().to_string();
     let command = script(&installation, "env.sh", &format!("cat > /dev/null; env > {seen}"));
     installation.write("config.yaml", format!("hooks:\n  pre_llm_call:\n    - command: {command}\n"));

@@ -42,7 +42,8 @@ pub fn arguments_of(given: Map<String, Value>) -> Map<String, Value> {
     }
     let mut given = given;
     let mut arguments = Map::new();
-    for (name, argument) in [("tool_name", "tool_name"), ("tool_input", "args"), ("session_id", "session_id")] {
+    for (name, argument) in [("tool_name", "tool_name"), ("tool_input", "args"), ("session_id", "session_id")]
+    {
         if let Some(value) = given.remove(name).filter(|value| !value.is_null()) {
             arguments.insert(argument.to_owned(), value);
         }
@@ -81,7 +82,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_subagent_belongs_to_its_parent() {
-        let arguments = json!({ "parent_session_id": "p", "child_status": "completed", "child_summary": "größer" });
+        let arguments =
+            json!({ "parent_session_id": "p", "child_status": "completed", "child_summary": "größer" });
         let expected = r#"{"hook_event_name":"subagent_stop","tool_name":null,"tool_input":null,"session_id":"p","cwd":"/home/user/project","extra":{"child_status":"completed","child_summary":"größer"}}"#;
         assert_eq!(told(HookEvent::SubagentStop, arguments), expected);
     }

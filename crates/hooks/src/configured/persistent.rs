@@ -113,7 +113,9 @@ impl Persistent {
 impl Running {
     async fn exchange(&mut self, payload: &[u8]) -> Result<String, String> {
         if !self.stdout.buffer().is_empty() {
-            return Err("it wrote more than one line for a firing, so its answers are not to be trusted".to_owned());
+            return Err(
+                "it wrote more than one line for a firing, so its answers are not to be trusted".to_owned()
+            );
         }
         let gone = |_| "it ended before it answered".to_owned();
         let mut line = Vec::with_capacity(payload.len() + 1);

@@ -183,7 +183,9 @@ impl Specs {
                 let variable = text("secret_env");
                 let secret = text("secret").or_else(|| env.get(variable.as_ref()?).cloned());
                 if let (Some(variable), None) = (&variable, &secret) {
-                    self.warn(format!("{place}: {variable} is not set, so nothing can sign the requests; it is left out"));
+                    self.warn(format!(
+                        "{place}: {variable} is not set, so nothing can sign the requests; it is left out"
+                    ));
                     return None;
                 }
                 Some(Target::Url { url, secret: secret.map(SecretString::from) })
@@ -212,7 +214,9 @@ impl Specs {
             return None;
         }
         if !matches!(event, HookEvent::PreToolCall | HookEvent::PostToolCall) {
-            self.warn(format!("{place}: a matcher works for pre_tool_call and post_tool_call only; it is left out"));
+            self.warn(format!(
+                "{place}: a matcher works for pre_tool_call and post_tool_call only; it is left out"
+            ));
             return None;
         }
         Some(Matcher::new(text))
@@ -236,7 +240,9 @@ impl Specs {
             }
             Some(seconds) if seconds >= 1.0 => Duration::from_secs_f64(seconds),
             _ => {
-                self.warn(format!("{place}: timeout must be at least 1 second; {DEFAULT_SECONDS} s is taken"));
+                self.warn(format!(
+                    "{place}: timeout must be at least 1 second; {DEFAULT_SECONDS} s is taken"
+                ));
                 Duration::from_secs(DEFAULT_SECONDS)
             }
         }

@@ -42,7 +42,8 @@ async fn anything_else_lets_it_run() {
 async fn all_run_in_order_and_the_first_block_wins() {
     let scripts = Scripts::new();
     let hook = |name: &str, answer: &str| {
-        let command = scripts.script(name, &format!("cat > /dev/null; echo {name} >> $HERE/order; echo '{answer}'"));
+        let command =
+            scripts.script(name, &format!("cat > /dev/null; echo {name} >> $HERE/order; echo '{answer}'"));
         json!({ "command": command })
     };
     let hooks = [
@@ -60,7 +61,8 @@ async fn all_run_in_order_and_the_first_block_wins() {
 #[tokio::test]
 async fn a_matcher_matches_whole_names() {
     let scripts = Scripts::new();
-    let block = scripts.script("block.sh", r#"cat > /dev/null; echo '{"decision": "block", "reason": "no"}'"#);
+    let block =
+        scripts.script("block.sh", r#"cat > /dev/null; echo '{"decision": "block", "reason": "no"}'"#);
     for (matcher, blocks) in [
         ("terminal", true),
         ("term", false),
@@ -131,7 +133,9 @@ async fn every_tool_and_every_surface_is_guarded() {
         ("delegate_task", json!({ "goal": "x" })),
         ("no_such_tool", json!({})),
     ] {
-        server.model.script([petasos_testkit::Reply::tool_call(tool, input), petasos_testkit::Reply::text("Done.")]);
+        server
+            .model
+            .script([petasos_testkit::Reply::tool_call(tool, input), petasos_testkit::Reply::text("Done.")]);
         assert_eq!(result(&turn(&server, &session, "go").await), ("no".to_owned(), true), "{tool}");
     }
     // A tool that the application runs never gets there either.

@@ -21,8 +21,10 @@ async fn it_follows_the_users_text_in_every_call_of_the_turn_and_is_gone_in_the_
     let body = r#"cat > /dev/null
 if [ ! -e $HERE/spoke ]; then touch $HERE/spoke; echo '{"context": "It rains in Paris."}'; fi"#;
     let (first, second) = (scripts.script("first.sh", body), r#"{"context": "Bring an umbrella."}"#);
-    let second =
-        scripts.script("second.sh", &format!("cat > /dev/null; if [ ! -e $HERE/too ]; then touch $HERE/too; echo '{second}'; fi"));
+    let second = scripts.script(
+        "second.sh",
+        &format!("cat > /dev/null; if [ ! -e $HERE/too ]; then touch $HERE/too; echo '{second}'; fi"),
+    );
     let hooks = json!({ "pre_llm_call": [{ "command": first }, { "command": second }] });
     let server = scripts.server(hooks).await;
     let session = free_session(&server).await;
@@ -38,7 +40,10 @@ if [ ! -e $HERE/spoke ]; then touch $HERE/spoke; echo '{"context": "It rains in 
     assert!(!requests[2].body.to_string().contains("umbrella"), "gone in the next turn");
     let messages = requests[0].body["messages"].as_array().unwrap();
     let elsewhere = messages.iter().filter(|message| message["role"] != "user");
-    assert!(!json!(elsewhere.collect::<Vec<_>>()).to_string().contains("umbrella"), "never in the system prompt");
+    assert!(
+        !json!(elsewhere.collect::<Vec<_>>()).to_string().contains("umbrella"),
+        "never in the system prompt"
+    );
     let stored = json!(server.client.events(&session).await).to_string();
     assert!(!stored.contains("umbrella"), "never stored");
 }

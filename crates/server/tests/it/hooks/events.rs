@@ -27,8 +27,10 @@ async fn a_turn_with_a_tool_call() {
         "on_session_end",
         "on_session_finalize",
     ];
-    let hooks: serde_json::Map<String, Value> =
-        events.iter().map(|event| ((*event).to_owned(), json!([{ "command": scripts.recorder(event) }]))).collect();
+    let hooks: serde_json::Map<String, Value> = events
+        .iter()
+        .map(|event| ((*event).to_owned(), json!([{ "command": scripts.recorder(event) }])))
+        .collect();
     let server = scripts.server(hooks.into()).await;
     let session = free_session(&server).await;
     server.model.script(runs("echo hello"));
@@ -68,16 +70,25 @@ async fn a_turn_with_a_tool_call() {
     let terminal = one("transform_terminal_output");
     assert_eq!(terminal["extra"]["output"], "hello\n");
     assert_eq!((&terminal["extra"]["exit_code"], &terminal["extra"]["returncode"]), (&json!(0), &json!(0)));
-    assert_eq!((&terminal["extra"]["command"], &terminal["extra"]["cwd"]), (&json!("echo hello"), &pre["cwd"]));
+    assert_eq!(
+        (&terminal["extra"]["command"], &terminal["extra"]["cwd"]),
+        (&json!("echo hello"), &pre["cwd"])
+    );
 
     let start = one("pre_llm_call");
     assert_eq!(start["extra"]["user_message"], "Größe?");
     assert_eq!(start["extra"]["conversation_history"], json!([{ "role": "user", "content": "Größe?" }]));
-    assert_eq!((&start["extra"]["is_first_turn"], &start["extra"]["model"]), (&json!(true), &json!("openai/scripted")));
+    assert_eq!(
+        (&start["extra"]["is_first_turn"], &start["extra"]["model"]),
+        (&json!(true), &json!("openai/scripted"))
+    );
     assert_eq!(start["extra"]["platform"], "api");
 
     let end = one("post_llm_call");
-    assert_eq!((&end["extra"]["user_message"], &end["extra"]["assistant_response"]), (&json!("Größe?"), &json!("Done.")));
+    assert_eq!(
+        (&end["extra"]["user_message"], &end["extra"]["assistant_response"]),
+        (&json!("Größe?"), &json!("Done."))
+    );
     let history = end["extra"]["conversation_history"].as_array().unwrap();
     let roles: Vec<&str> = history.iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "assistant"]);
@@ -114,7 +125,8 @@ async fn the_end_of_a_blocked_and_of_a_failed_call_is_told() {
     let block = json!({ "matcher": "terminal", "command": scripts.script("block.sh", block) });
     let post = json!([{ "command": scripts.recorder("post_tool_call") }]);
     let transform = json!([{ "command": scripts.recorder("transform_tool_result") }]);
-    let hooks = json!({ "pre_tool_call": [block], "post_tool_call": post, "transform_tool_result": transform });
+    let hooks =
+        json!({ "pre_tool_call": [block], "post_tool_call": post, "transform_tool_result": transform });
     let server = scripts.server(hooks).await;
     let session = free_session(&server).await;
     server.model.script(runs("true"));
@@ -140,10 +152,9 @@ async fn approvals_are_told_before_and_after() {
     let agent = server.agent_with(json!({})).await;
     let session = server.client.session(&agent).await;
     let mut stream = server.client.stream(&session, "").await;
-    for (command, key, result, choice) in [
-        ("echo one", "tool:terminal", "allow", "once"),
-        ("rm -r build", "", "deny", "deny"),
-    ] {
+    for (command, key, result, choice) in
+        [("echo one", "tool:terminal", "allow", "once"), ("rm -r build", "", "deny", "deny")]
+    {
         server.model.script(runs(command));
         server.client.message(&session, "go").await.expect(200);
         let frames = stream.until_idle().await;
@@ -160,7 +171,10 @@ async fn approvals_are_told_before_and_after() {
         assert!(key.is_empty() || extra["pattern_key"] == key, "{extra}");
         assert!(!extra["description"].as_str().unwrap().is_empty());
         let answered = scripts.wait_for("post", number).await.pop().unwrap();
-        assert_eq!((&answered["extra"]["choice"], &answered["extra"]["command"]), (&json!(choice), &json!(command)));
+        assert_eq!(
+            (&answered["extra"]["choice"], &answered["extra"]["command"]),
+            (&json!(choice), &json!(command))
+        );
     }
 }
 
@@ -180,7 +194,10 @@ async fn the_end_of_each_subagent_is_told() {
         told.iter().map(|told| told["extra"]["child_summary"].as_str().unwrap()).collect();
     assert_eq!(summaries, ["Seen a.", "Seen b."]);
     for told in told {
-        assert_eq!((&told["session_id"], &told["extra"]["child_status"]), (&json!(session), &json!("completed")));
+        assert_eq!(
+            (&told["session_id"], &told["extra"]["child_status"]),
+            (&json!(session), &json!("completed"))
+        );
         assert!(told["extra"].get("parent_session_id").is_none() && told["extra"]["duration_ms"].is_u64());
         assert_eq!(told["extra"]["child_role"], Value::Null);
     }

@@ -95,7 +95,8 @@ async fn an_answer_counts_however_the_script_treats_its_streams() {
 #[tokio::test]
 async fn a_broken_hook_of_any_event_leaves_the_turn_alone() {
     let scripts = Scripts::new();
-    let broken = |name: &str| json!([{ "command": scripts.script(name, "exit 1") }, { "command": "/nothing" }]);
+    let broken =
+        |name: &str| json!([{ "command": scripts.script(name, "exit 1") }, { "command": "/nothing" }]);
     let events = petasos_hooks::HookEvent::ALL;
     let hooks: serde_json::Map<String, Value> =
         events.iter().map(|event| (event.name().to_owned(), broken(event.name()))).collect();

@@ -18,7 +18,11 @@ struct Receiver {
     got: Arc<Mutex<Vec<(HeaderMap, String)>>>,
 }
 
-async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: String) -> (StatusCode, Json<Value>) {
+async fn receive(
+    State(receiver): State<Receiver>,
+    headers: HeaderMap,
+    body: String,
+) -> (StatusCode, Json<Value>) {
     let blocks = body.contains("forbidden");
     let fails = body.contains("outage");
     receiver.got.lock().unwrap().push((headers, body));
@@ -48,7 +52,9 @@ async fn it_gets_the_payload_signed_and_its_answer_counts() {
     let hook = json!({ "url": url, "secret": SECRET, "fail_closed": true });
     let server = scripts.server(json!({ "pre_tool_call": [hook] })).await;
     let session = free_session(&server).await;
-    for (command, expected) in [("echo ok", None), ("echo forbidden", Some("forbidden")), ("echo outage", Some("502"))] {
+    for (command, expected) in
+        [("echo ok", None), ("echo forbidden", Some("forbidden")), ("echo outage", Some("502"))]
+    {
         server.model.script(runs(command));
         let (text, is_error) = result(&turn(&server, &session, "go").await);
         assert_eq!(is_error, expected.is_some(), "{text}");
@@ -62,7 +68,10 @@ async fn it_gets_the_payload_signed_and_its_answer_counts() {
         let signature = signer.sign(header("webhook-id"), time, body.as_bytes());
         assert_eq!(header("webhook-signature"), signature);
         let payload: Value = serde_json::from_str(body).unwrap();
-        assert_eq!((&payload["hook_event_name"], &payload["tool_name"]), (&json!("pre_tool_call"), &json!("terminal")));
+        assert_eq!(
+            (&payload["hook_event_name"], &payload["tool_name"]),
+            (&json!("pre_tool_call"), &json!("terminal"))
+        );
     }
     assert_eq!(got.len(), 3);
 }

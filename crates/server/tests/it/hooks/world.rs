@@ -100,10 +100,12 @@ impl Scripts {
         let place = Place { env, directory: self.path().to_owned(), scripts: "/".into() };
         let settings = Settings { backend: Backend::Unconfined, ..Settings::default() };
         let sandbox = Sandbox::new(settings, Supervisor::of_tests());
-        let guard = Guard::new(Egress { allow: vec!["127.0.0.0/8".parse().unwrap()], only_hosts: Vec::new() });
+        let guard =
+            Guard::new(Egress { allow: vec!["127.0.0.0/8".parse().unwrap()], only_hosts: Vec::new() });
         let client = Client::guarded(&Options::default(), guard).unwrap();
         let reach = Arc::new(Reach { place, sandbox, client });
-        let hooks = specs.hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(&reach)).unwrap());
+        let hooks =
+            specs.hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(&reach)).unwrap());
         Arc::new(Bus::new(vec![Arc::new(ConfiguredHooks::new(hooks.collect()))]))
     }
 
