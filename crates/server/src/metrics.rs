@@ -114,7 +114,10 @@ pub(crate) fn api() -> Api {
 }
 
 async fn show(State(app): State<App>) -> Result<Response, Problem> {
-    app.settings.metrics.pending_deliveries.set(app.engine.pending_deliveries().await?);
+    // A store that fails is when the other figures are wanted most.
+    if let Ok(pending) = app.engine.pending_deliveries().await {
+        app.settings.metrics.pending_deliveries.set(pending);
+    }
     let text =
         app.settings.metrics.show(&app.engine).map_err(|_| Problem::internal("metrics cannot be written"))?;
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -2,11 +2,11 @@
 
 use std::num::NonZero;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use petasos_engine::{DeliverySettings, Retries};
 use petasos_net::webhook::Signer;
 use petasos_net::{Guard, Targets, Unlisted};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::{file, set, time};
 
@@ -29,6 +29,9 @@ pub(super) fn deliveries(file: file::Deliveries, guard: &Guard) -> Result<Delive
     if let Some(url) = &file.event_webhook_url {
         check_url(url).context("deliveries.event_webhook_url")?;
     }
+    if let Some(token) = &file.token {
+        check_token(token).context("deliveries.token")?;
+    }
     let signer = file.secret.as_ref().map(Signer::try_from).transpose().context("deliveries.secret")?;
     // Without a token of their own, deliveries carry the key that opens this server.
     let unlisted = if file.token.is_some() { Unlisted::Public } else { Unlisted::Refused };
@@ -50,6 +53,16 @@ pub(super) fn deliveries(file: file::Deliveries, guard: &Guard) -> Result<Delive
 /// The operator may name any address, but it must be one.
 fn check_url(url: &str) -> Result<()> {
     Ok(petasos_net::check_web_url(url)?)
+}
+
+/// Says why a token could not be sent in a header, without repeating it.
+fn check_token(token: &SecretString) -> Result<()> {
+    let token = token.expose_secret();
+    ensure!(
+        !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()),
+        "it is empty, or has characters other than letters, digits and signs, which cannot be sent in a header"
+    );
+    Ok(())
 }
 
 fn retries(retries: &mut Retries, file: &file::Retries) {
@@ -93,6 +106,7 @@ mod tests {
     fn what_cannot_be_used_is_named() {
         for (text, setting) in [
             ("{secret: whsec_x}", "deliveries.secret"),
+            ("{token: 'a b'}", "deliveries.token"),
             ("{event_webhook_url: hook}", "deliveries.event_webhook_url"),
         ] {
             assert!(format!("{:#}", read(text).err().unwrap()).starts_with(setting), "{text}");

@@ -21,6 +21,9 @@ use crate::engine::{Shared, now};
 const STORE_REST: Duration = Duration::from_secs(1);
 /// How long the server waits for receivers when it stops. What they do not answer is sent again at the next start.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// When more than this many are under way, their ends are gathered for a moment before the store is asked what is next.
+const FEW: usize = 8;
+const GATHER: Duration = Duration::from_millis(1);
 /// How often old deliveries are looked for, if there is anything else to do.
 const FORGET_EVERY: Duration = Duration::from_secs(3600);
 const FORGET_AT_ONCE: usize = 500;
@@ -120,6 +123,9 @@ impl Sender {
             () = shared.deliveries.due.notified() => {}
             () = until_next => {}
             _ = self.one_ended(), if under_way => {}
+        }
+        if self.under_way.len() > FEW {
+            sleep(GATHER).await;
         }
         while let Some(ended) = self.attempts.try_join_next_with_id() {
             self.ended(ended);
