@@ -29,10 +29,11 @@ use crate::effects::UnderWay;
 use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
+use crate::load::{self, Loaded};
 use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
 use crate::sessions::Submission;
-use crate::{load, observers, opening};
+use crate::{observers, opening};
 
 /// How long an actor waits before it tries to write again.
 const WRITE_RETRIES: [Duration; 4] = [
@@ -73,8 +74,11 @@ impl Actor {
         tenant: &TenantId,
         session_id: &SessionId,
     ) -> Result<Option<Actor>> {
-        let loaded = load::session(shared.store.as_ref(), tenant, session_id).await?;
-        let Some(load::Loaded { header, agent, mut state }) = loaded else { return Ok(None) };
+        let loaded = match shared.warm.take(tenant, session_id) {
+            None => load::session(shared.store.as_ref(), tenant, session_id).await?,
+            warm => warm,
+        };
+        let Some(Loaded { header, agent, mut state, context }) = loaded else { return Ok(None) };
         let opened_by = state.turn.as_ref().map(|turn| turn.opened_by);
         let under_way = state.turn.as_mut().filter(|turn| !turn.is_paused());
         let resumed = under_way.is_some();
@@ -90,12 +94,12 @@ impl Actor {
         let (reports, inbox) = mpsc::unbounded_channel();
         Ok(Some(Actor {
             shared: Arc::clone(shared),
-            header: Arc::new(header),
-            limits: limits_of(shared, &agent.definition, &state),
-            agent: Arc::new(agent.definition),
+            header,
+            limits: limits_of(shared, &agent, &state),
+            agent,
             mcp: McpTools::default(),
             state,
-            context: None,
+            context,
             injected: shared.injected.take(session_id, opened_by),
             ended_calls: Vec::new(),
             feed,
@@ -126,9 +130,11 @@ impl Actor {
                 return End::Failed(with_cause(&error));
             }
             self.resumed = false;
-            if self.under_way.is_empty() && self.retire(mailbox) {
-                self.feed.forget();
-                return End::Retired;
+            if self.under_way.is_empty() {
+                match self.retire(mailbox) {
+                    None => return End::Retired,
+                    Some(actor) => self = actor,
+                }
             }
             let outcome = tokio::select! {
                 Some(report) = self.inbox.recv() => self.report(report).await,
@@ -144,17 +150,22 @@ impl Actor {
         }
     }
 
-    /// Takes the session off the list if nobody has asked for anything in the meantime.
-    fn retire(&self, mailbox: &mpsc::Receiver<Command>) -> bool {
-        let mut awake = lock(&self.shared.awake);
-        let idle = mailbox.is_empty();
-        if idle {
-            if let (Some(turn), Some(text)) = (&self.state.turn, &self.injected) {
-                self.shared.injected.keep(&self.header.id, turn.opened_by, text.clone());
-            }
-            awake.remove(&(self.header.tenant.clone(), self.header.id.clone()));
+    /// Takes the session off the list, unless somebody has asked for something in the meantime.
+    fn retire(self, mailbox: &mpsc::Receiver<Command>) -> Option<Self> {
+        let shared = Arc::clone(&self.shared);
+        let mut awake = lock(&shared.awake);
+        if !mailbox.is_empty() {
+            return Some(self);
         }
-        idle
+        if let (Some(turn), Some(text)) = (&self.state.turn, self.injected) {
+            shared.injected.keep(&self.header.id, turn.opened_by, text);
+        }
+        self.feed.forget();
+        awake.remove(&(self.header.tenant.clone(), self.header.id.clone()));
+        let Actor { header, agent, state, context, .. } = self;
+        // Still under the lock: the next actor must find this fold or none.
+        shared.warm.keep(Loaded { header, agent: Some(agent), state, context });
+        None
     }
 
     /// Carries out a command. An error here is one that the session cannot live with.

@@ -29,6 +29,7 @@ use crate::rest::Resting;
 use crate::secrets::Secrets;
 use crate::session_search::SessionSearch;
 use crate::skills::{SkillOptions, Skills};
+use crate::warm::Warm;
 
 /// How many requests may wait for one session.
 const MAX_WAITING: usize = 256;
@@ -85,6 +86,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
     pub(crate) observers: Observers,
     pub(crate) resting: Resting,
+    pub(crate) warm: Warm,
     pub(crate) injected: Injected,
     pub(crate) expiry: Expiry,
     pub(crate) secrets: Secrets,
@@ -120,6 +122,7 @@ impl Engine {
             tasks: TaskTracker::new(),
             observers: Observers::default(),
             resting: Resting::default(),
+            warm: Warm::default(),
             injected: Injected::default(),
             expiry: Expiry::default(),
             secrets: Secrets::default(),

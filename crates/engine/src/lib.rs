@@ -48,6 +48,7 @@ mod spending;
 mod surroundings;
 mod threads;
 mod tool_run;
+mod warm;
 
 pub use agents::AgentChange;
 pub use deliveries::{DeliveryOptions, DeliverySettings, DeliveryView, NewView, Rendered, Retries};

@@ -1,7 +1,9 @@
 //! Folds a session out of the store.
 
+use std::sync::Arc;
+
 use petasos_core::State;
-use petasos_core::agent::AgentVersion;
+use petasos_core::agent::AgentDefinition;
 use petasos_core::context::Context;
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
@@ -12,9 +14,11 @@ const BATCH: usize = 500;
 
 /// A session as its actor starts with it.
 pub(crate) struct Loaded {
-    pub(crate) header: SessionHeader,
-    pub(crate) agent: Option<AgentVersion>,
+    pub(crate) header: Arc<SessionHeader>,
+    pub(crate) agent: Option<Arc<AgentDefinition>>,
     pub(crate) state: State,
+    /// What the model reads, if that was folded too.
+    pub(crate) context: Option<Context>,
 }
 
 /// A session out of the store, in one read unless a lot came after its newest checkpoint.
@@ -32,7 +36,8 @@ pub(crate) async fn session(store: &dyn Store, tenant: &TenantId, id: &SessionId
         Some(Ok(state)) => follow(store, state, &events).await?,
         None => follow(store, empty_state(&record), &events).await?,
     };
-    Ok(Some(Loaded { header: record.header, agent, state }))
+    let agent = agent.map(|agent| Arc::new(agent.definition));
+    Ok(Some(Loaded { header: Arc::new(record.header), agent, state, context: None }))
 }
 
 /// Applies what came after a state: events that are here already, and the rest if there is more.

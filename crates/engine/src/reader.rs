@@ -16,6 +16,11 @@ use crate::feed::{Feed, Inner};
 /// How many events a reader takes at once.
 const BATCH: usize = 128;
 
+/// How much longer than it was late the last time a reader gathers what is said.
+const LATE_FACTOR: u32 = 8;
+/// The most that this adds.
+const LONGEST_DELAY: Duration = Duration::from_millis(120);
+
 /// Where a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -69,6 +74,8 @@ pub struct Reader {
     pace: Duration,
     /// Until when that is, once some was shown.
     gathers_until: Option<Instant>,
+    /// By how much it was missed the last time, because others had the processor.
+    late: Duration,
     /// The last durable event that was shown.
     cursor: u64,
     /// The last event that was there before this reader.
@@ -118,6 +125,7 @@ impl Reader {
             said,
             pace: Duration::ZERO,
             gathers_until: None,
+            late: Duration::ZERO,
             cursor,
             joined_at,
             joined_call,
@@ -190,7 +198,7 @@ impl Reader {
                 },
                 Look::Gather { until } => tokio::select! {
                     changed = self.changes.changed() => if changed.is_err() { return Ok(None) },
-                    () = sleep_until(until) => {}
+                    () = sleep_until(until) => self.late = until.elapsed(),
                 },
             }
         }
@@ -234,7 +242,9 @@ impl Reader {
             }
             self.show_live(&inner);
             if !self.ready.is_empty() && !self.pace.is_zero() {
-                self.gathers_until = Some(Instant::now() + self.pace);
+                // On a busy machine all get further if each of them shows more at once.
+                let pace = self.pace + (self.late * LATE_FACTOR).min(LONGEST_DELAY);
+                self.gathers_until = Some(Instant::now() + pace);
             }
         }
         match (self.ready.is_empty(), self.log_only) {

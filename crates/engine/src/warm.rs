@@ -1,0 +1,61 @@
+//! Folds of the sessions that were awake last.
+//!
+//! A conversation goes on, and its next turn need not read the log again. Only so much is kept, whatever the number of
+//! sessions, and a fold that is gone costs a read. Whoever wakes a session takes its fold away, so there is never one
+//! beside an actor; and if it were wrong, the store would refuse the first append.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use petasos_core::ids::{SessionId, TenantId};
+
+use crate::feed::lock;
+use crate::load::Loaded;
+
+/// How many folds are kept.
+const MAX_SESSIONS: usize = 512;
+/// The most tokens that models read of all of them together.
+const MAX_TOKENS: u64 = 1_000_000;
+/// The most tokens of one of them.
+const MAX_TOKENS_OF_ONE: u64 = 32_000;
+
+/// Folds of sessions without an actor.
+#[derive(Default)]
+pub(crate) struct Warm(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// The one that has been asleep longest comes first.
+    sessions: VecDeque<Loaded>,
+    tokens: u64,
+}
+
+impl Warm {
+    /// Keeps the fold of a session that goes to sleep, unless it is large or waits for somebody.
+    pub(crate) fn keep(&self, session: Loaded) {
+        if session.state.turn.is_some() || tokens(&session) > MAX_TOKENS_OF_ONE {
+            return;
+        }
+        let mut kept = lock(&self.0);
+        kept.tokens += tokens(&session);
+        kept.sessions.push_back(session);
+        while kept.sessions.len() > MAX_SESSIONS || kept.tokens > MAX_TOKENS {
+            let Some(oldest) = kept.sessions.pop_front() else { return };
+            kept.tokens = kept.tokens.saturating_sub(tokens(&oldest));
+        }
+    }
+
+    /// Takes the fold of a session that wakes.
+    pub(crate) fn take(&self, tenant: &TenantId, id: &SessionId) -> Option<Loaded> {
+        let mut kept = lock(&self.0);
+        let this = |kept: &Loaded| kept.header.id == *id && kept.header.tenant == *tenant;
+        let index = kept.sessions.iter().rposition(this)?;
+        let session = kept.sessions.remove(index)?;
+        kept.tokens = kept.tokens.saturating_sub(tokens(&session));
+        Some(session)
+    }
+}
+
+fn tokens(session: &Loaded) -> u64 {
+    session.state.context.tokens()
+}
