@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::Bench;
 use crate::api::{Api, message, post};
-use crate::conversation::{Conversation, Ear, Heard};
+use crate::conversation::{Conversation, Direct, Ear, Heard};
 use crate::http::Connection;
 use crate::process::Server;
 use crate::report::{Section, Target, milliseconds, percent};
@@ -29,8 +29,10 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     section.note(&format!(
         "A turn of {TOKENS} tokens in the mode `delta` and the same turn over the Herm stream, in batches one after the \
          other: processor time of the server, medians. Below, the time from the first byte that leaves the model to the \
-         first `text_delta` at the client, with a model that is silent for {} ms before.",
-        SILENCE.as_millis()
+         first `text_delta` at the client, with a model that is silent for {} ms before and for {} ms after its first \
+         token; and the same with a client that reads straight from the model.",
+        SILENCE.as_millis(),
+        stub::PAUSE.as_millis()
     ));
     section.header(&["", "Herm", "AAP", "ratio"]);
     let (herm, aap) = processor_times(bench).await?;
@@ -47,20 +49,14 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         105.0,
         "%",
     ));
-    let first = first_texts(bench).await?;
-    let shown = [milliseconds(first.p50()), milliseconds(first.p99())];
-    section.row([
-        "first text after the model's first byte, p50".to_owned(),
-        String::new(),
-        shown[0].clone(),
-        String::new(),
-    ]);
-    section.row([
-        "first text after the model's first byte, p99".to_owned(),
-        String::new(),
-        shown[1].clone(),
-        String::new(),
-    ]);
+    let (first, direct) = first_texts(bench).await?;
+    for (name, time) in [
+        ("first text after the model's first byte, p50", first.p50()),
+        ("first text after the model's first byte, p99", first.p99()),
+        ("the same without the server, p50", direct.p50()),
+    ] {
+        section.row([name.to_owned(), String::new(), milliseconds(time), String::new()]);
+    }
     section.target(Target::at_most(
         "AAP first text after the model's first byte, p50",
         first.p50(),
@@ -148,14 +144,15 @@ impl Application {
     }
 }
 
-/// Times from the model's first byte to the first text at the client.
-async fn first_texts(bench: &Bench) -> Result<Samples> {
+/// Times from the model's first byte to the first text at the client, through the server and without it.
+async fn first_texts(bench: &Bench) -> Result<(Samples, Samples)> {
     let directory = bench.directory()?;
     let (model, mut first_bytes) = noting_model().await?;
     let server = Server::start(&bench.binary, &directory.path().join("home"), model).await?;
     let mut api = server.api().await?;
     let agent = api.agent(&format!("single-{TOKENS}")).await?;
-    let mut times = Samples::default();
+    let mut straight = Direct::open(model, "single", TOKENS).await?;
+    let (mut times, mut direct) = (Samples::default(), Samples::default());
     for session in 0..bench.scale.of(21, 2) {
         let mut application = Application::open(server.address, &api.session(&agent).await?).await?;
         for _ in 0..TURNS {
@@ -165,10 +162,14 @@ async fn first_texts(bench: &Bench) -> Result<Samples> {
             if session > 0 {
                 times.time((started + heard.first).saturating_duration_since(left));
             }
+            let started = Instant::now();
+            let heard = straight.turn().await?;
+            let left = first_bytes.recv().await.context("the model is gone")?;
+            direct.time((started + heard.first).saturating_duration_since(left));
         }
     }
     server.stop().await?;
-    Ok(times)
+    Ok((times, direct))
 }
 
 /// A model in this process that notes when the first byte of each answer leaves.
@@ -188,7 +189,7 @@ async fn noting_model() -> Result<(SocketAddr, mpsc::UnboundedReceiver<Instant>)
 
 async fn answer_all(mut stream: TcpStream, notes: mpsc::UnboundedSender<Instant>) -> Result<()> {
     stream.set_nodelay(true)?;
-    let pieces = stub::answer(&format!("single-{TOKENS}"))?.pieces;
+    let answer = stub::answer(&format!("paced-{TOKENS}"))?;
     let mut input = Vec::with_capacity(16 * 1024);
     loop {
         let Some(length) = stub::request_length(&input)? else {
@@ -200,8 +201,6 @@ async fn answer_all(mut stream: TcpStream, notes: mpsc::UnboundedSender<Instant>
         input.drain(..length);
         tokio::time::sleep(SILENCE).await;
         notes.send(Instant::now())?;
-        for piece in &pieces {
-            stream.write_all(piece).await?;
-        }
+        answer.write(&mut stream).await?;
     }
 }

@@ -1,13 +1,15 @@
 //! The stub model: an OpenAI-compatible server that answers every request with the same text, as fast as it can.
 //!
 //! A model's name says how it answers: `<style>-<tokens>`. The style `single` sends each token on its own, as model
-//! servers do; `burst` sends the whole answer at once, which no model does, and which is the hardest to keep up with;
+//! servers do, but without a pause; `paced` does the same and takes a moment for its second token, so that the first
+//! does not share the processor with all others; `burst` sends the whole answer at once, which no model does, and which is the hardest to keep up with;
 //! `command` calls the tool `terminal` with the command `true` first, and then answers as `burst` does.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use memchr::memmem;
@@ -35,9 +37,27 @@ pub(crate) async fn run() -> Result<()> {
     }
 }
 
+/// How long a model with a pace takes for its second token.
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
+
 /// An answer, in the pieces in which it is written.
 pub(crate) struct Answer {
-    pub(crate) pieces: Vec<Vec<u8>>,
+    pieces: Vec<Vec<u8>>,
+    is_paced: bool,
+}
+
+impl Answer {
+    /// Writes it.
+    pub(crate) async fn write(&self, stream: &mut TcpStream) -> Result<()> {
+        for (index, piece) in self.pieces.iter().enumerate() {
+            // The head and the first token are on their way.
+            if self.is_paced && index == 2 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            stream.write_all(piece).await?;
+        }
+        Ok(())
+    }
 }
 
 async fn serve(mut stream: TcpStream) -> Result<()> {
@@ -64,9 +84,7 @@ async fn serve(mut stream: TcpStream) -> Result<()> {
             }
         };
         input.drain(..length);
-        for piece in &answer.pieces {
-            stream.write_all(piece).await?;
-        }
+        answer.write(&mut stream).await?;
     }
 }
 
@@ -99,8 +117,8 @@ pub(crate) fn answer(model: &str) -> Result<Answer> {
     let (style, tokens) = model.split_once('-').context("the model is not <style>-<tokens>")?;
     let tokens: usize = tokens.parse()?;
     ensure!(
-        matches!(style, "single" | "burst" | "command" | "call"),
-        "the style is single, burst or command"
+        matches!(style, "single" | "paced" | "burst" | "command" | "call"),
+        "the style is single, paced, burst or command"
     );
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     let mut pieces = vec![head.as_bytes().to_vec()];
@@ -119,10 +137,10 @@ pub(crate) fn answer(model: &str) -> Result<Answer> {
     end.extend(http_chunk("data: [DONE]\n\n"));
     end.extend(b"0\r\n\r\n");
     pieces.push(end);
-    if style != "single" {
+    if !matches!(style, "single" | "paced") {
         pieces = vec![pieces.concat()];
     }
-    Ok(Answer { pieces })
+    Ok(Answer { pieces, is_paced: style == "paced" })
 }
 
 fn chunk(delta: &str, finish: &str) -> Vec<u8> {

@@ -1,5 +1,7 @@
 //! What is said to a model and what it answers, without any vendor's words.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -125,7 +127,7 @@ pub struct Request {
     /// The conversation so far, oldest first.
     pub messages: Vec<Message>,
     /// The tools on offer.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Vec<Arc<ToolSpec>>,
     /// The most tokens to write, if there is a wish.
     pub max_output_tokens: Option<u64>,
 }

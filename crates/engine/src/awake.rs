@@ -29,11 +29,11 @@ use crate::effects::UnderWay;
 use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
-use crate::load::{self, Loaded};
 use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
 use crate::sessions::Submission;
-use crate::{observers, opening};
+use crate::warm::Fold;
+use crate::{load, observers, opening};
 
 /// How long an actor waits before it tries to write again.
 const WRITE_RETRIES: [Duration; 4] = [
@@ -74,11 +74,11 @@ impl Actor {
         tenant: &TenantId,
         session_id: &SessionId,
     ) -> Result<Option<Actor>> {
-        let loaded = match shared.warm.take(tenant, session_id) {
-            None => load::session(shared.store.as_ref(), tenant, session_id).await?,
+        let fold = match shared.warm.take(tenant, session_id) {
+            None => load::fold(shared.store.as_ref(), tenant, session_id).await?,
             warm => warm,
         };
-        let Some(Loaded { header, agent, mut state, context }) = loaded else { return Ok(None) };
+        let Some(Fold { header, agent, mut state, context }) = fold else { return Ok(None) };
         let opened_by = state.turn.as_ref().map(|turn| turn.opened_by);
         let under_way = state.turn.as_mut().filter(|turn| !turn.is_paused());
         let resumed = under_way.is_some();
@@ -86,9 +86,6 @@ impl Actor {
             // The time in which nobody drove it does not count against it.
             turn.running_since = now();
         }
-        let Some(agent) = agent else {
-            return Err(Error::NotFound { kind: "agent", id: header.agent_id.to_string() });
-        };
         let feed = shared.feeds.get(session_id);
         feed.reaches(state.view.last_sequence);
         let (reports, inbox) = mpsc::unbounded_channel();
@@ -164,7 +161,7 @@ impl Actor {
         awake.remove(&(self.header.tenant.clone(), self.header.id.clone()));
         let Actor { header, agent, state, context, .. } = self;
         // Still under the lock: the next actor must find this fold or none.
-        shared.warm.keep(Loaded { header, agent: Some(agent), state, context });
+        shared.warm.keep(Fold { header, agent, state, context });
         None
     }
 

@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use petasos_core::State;
-use petasos_core::agent::AgentDefinition;
+use petasos_core::agent::AgentVersion;
 use petasos_core::context::Context;
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_store::{Asleep, EventQuery, Order, Result, Store};
 
+use crate::error::Error;
+use crate::warm::Fold;
+
 const BATCH: usize = 500;
 
-/// A session as its actor starts with it.
+/// A session with the version of its agent.
 pub(crate) struct Loaded {
-    pub(crate) header: Arc<SessionHeader>,
-    pub(crate) agent: Option<Arc<AgentDefinition>>,
+    pub(crate) header: SessionHeader,
+    pub(crate) agent: Option<AgentVersion>,
     pub(crate) state: State,
-    /// What the model reads, if that was folded too.
-    pub(crate) context: Option<Context>,
 }
 
 /// A session out of the store, in one read unless a lot came after its newest checkpoint.
@@ -36,8 +37,21 @@ pub(crate) async fn session(store: &dyn Store, tenant: &TenantId, id: &SessionId
         Some(Ok(state)) => follow(store, state, &events).await?,
         None => follow(store, empty_state(&record), &events).await?,
     };
-    let agent = agent.map(|agent| Arc::new(agent.definition));
-    Ok(Some(Loaded { header: Arc::new(record.header), agent, state, context: None }))
+    Ok(Some(Loaded { header: record.header, agent, state }))
+}
+
+/// A session as its actor starts with it, out of the store.
+pub(crate) async fn fold(
+    store: &dyn Store,
+    tenant: &TenantId,
+    id: &SessionId,
+) -> crate::error::Result<Option<Fold>> {
+    let Some(Loaded { header, agent, state }) = session(store, tenant, id).await? else { return Ok(None) };
+    let Some(agent) = agent else {
+        return Err(Error::NotFound { kind: "agent", id: header.agent_id.to_string() });
+    };
+    let (header, agent) = (Arc::new(header), Arc::new(agent.definition));
+    Ok(Some(Fold { header, agent, state, context: None }))
 }
 
 /// Applies what came after a state: events that are here already, and the rest if there is more.

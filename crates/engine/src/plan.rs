@@ -1,5 +1,7 @@
 //! Decides what is to be done about each call of a model's answer.
 
+use std::sync::{Arc, LazyLock};
+
 use petasos_core::agent::{AgentDefinition, PermissionPolicy};
 use petasos_core::event::{Danger, McpTool, ToolEffect};
 use petasos_core::ids::{RequestId, ToolUseId};
@@ -24,14 +26,17 @@ const MAX_ARGUMENTS: usize = 1024 * 1024;
 const NOBODY_TO_ASK: &str = "This needs a person's permission, and a subagent has nobody to ask. Do not try it another \
                              way: say in your result what you would have done, and leave it to the agent you work for.";
 
+/// The tools that the engine carries out itself.
+static OF_THE_ENGINE: LazyLock<[Arc<ToolSpec>; 3]> =
+    LazyLock::new(|| [clarify::spec(), request_secret::spec(), delegate_task::spec()].map(Arc::new));
+
 /// The tools of an agent that we carry out and that are of use there.
 pub(crate) fn server_specs<'a>(
     agent: &AgentDefinition,
     tools: &'a Toolbox,
     audience: Audience,
-) -> impl Iterator<Item = ToolSpec> + 'a {
-    let of_use = tools.iter().filter(move |tool| tool.is_of_use(audience)).map(|tool| tool.spec());
-    let all = [clarify::spec(), request_secret::spec(), delegate_task::spec()].into_iter().chain(of_use);
+) -> impl Iterator<Item = &'a Arc<ToolSpec>> {
+    let all = OF_THE_ENGINE.iter().chain(tools.specs(audience));
     agent.has_builtin_tools().then_some(all).into_iter().flatten()
 }
 
@@ -99,18 +104,19 @@ impl Target<'_> {
 
 impl Planner<'_> {
     /// The tools that the model is told about. The order changes only with the settings.
-    pub(crate) fn offered(&self) -> Vec<ToolSpec> {
-        let mut specs: Vec<ToolSpec> = self.custom_tools().collect();
+    pub(crate) fn offered(&self) -> Vec<Arc<ToolSpec>> {
+        let mut specs: Vec<Arc<ToolSpec>> = self.custom_tools().map(Arc::new).collect();
         let audience = audience(self.around.header.user_id.as_deref(), &self.around.agent);
         let server = server_specs(&self.around.agent, &self.around.shared.tools, audience);
-        let server: Vec<ToolSpec> = server
+        let server: Vec<Arc<ToolSpec>> = server
             .filter(|spec| self.is_on(&spec.name))
             .filter(|spec| !specs.iter().any(|own| own.name == spec.name))
+            .cloned()
             .collect();
         specs.extend(server);
         for tool in self.mcp.iter().filter(|tool| self.is_on(&tool.spec.name)) {
             if !specs.iter().any(|other| other.name == tool.spec.name) {
-                specs.push(tool.spec.clone());
+                specs.push(Arc::clone(&tool.spec));
             }
         }
         specs

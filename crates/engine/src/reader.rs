@@ -235,6 +235,10 @@ impl Reader {
             let events: Vec<_> = wanted.take(BATCH).cloned().collect();
             events.into_iter().for_each(|event| self.show(event));
         } else if inner.live.ended_at.is_none() && !self.log_only {
+            if self.shown.call != inner.live.number {
+                // The first piece of a message waits for nothing.
+                self.gathers_until = None;
+            }
             if let Some(until) = self.gathers_until
                 && Instant::now() < until
             {

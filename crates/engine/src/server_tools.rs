@@ -1,5 +1,7 @@
 //! What an agent can do before any session says otherwise.
 
+use std::sync::Arc;
+
 use petasos_core::agent::AgentDefinition;
 use petasos_core::ids::TenantId;
 use petasos_core::model::ToolSpec;
@@ -22,7 +24,7 @@ pub struct ServerTools {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerTool {
     /// How the model is told about it.
-    pub spec: ToolSpec,
+    pub spec: Arc<ToolSpec>,
     /// Whether the agent's policies let it run without asking.
     pub trusted: bool,
 }
@@ -52,11 +54,11 @@ impl Engine {
         };
         let specs = server_specs(agent, &self.shared.tools, audience(user_id, agent));
         let mut known: Vec<ServerTool> =
-            specs.map(|spec| ServerTool { trusted: trusted(&spec), spec }).collect();
+            specs.map(|spec| ServerTool { trusted: trusted(spec), spec: Arc::clone(spec) }).collect();
         let offer = self.shared.tools.mcp().known(tenant, agent).await;
         let of_servers = offer
             .iter()
-            .map(|tool| ServerTool { spec: tool.spec.clone(), trusted: !tool.asks_by_policy(agent) });
+            .map(|tool| ServerTool { spec: Arc::clone(&tool.spec), trusted: !tool.asks_by_policy(agent) });
         known.extend(of_servers);
         ServerTools { known, missing: offer.missing.clone() }
     }

@@ -5,12 +5,15 @@
 //! beside an actor; and if it were wrong, the store would refuse the first append.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use petasos_core::State;
+use petasos_core::agent::AgentDefinition;
+use petasos_core::context::Context;
 use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::session::SessionHeader;
 
 use crate::feed::lock;
-use crate::load::Loaded;
 
 /// How many folds are kept.
 const MAX_SESSIONS: usize = 512;
@@ -19,6 +22,15 @@ const MAX_TOKENS: u64 = 1_000_000;
 /// The most tokens of one of them.
 const MAX_TOKENS_OF_ONE: u64 = 32_000;
 
+/// What an actor holds of its session's log.
+pub(crate) struct Fold {
+    pub(crate) header: Arc<SessionHeader>,
+    pub(crate) agent: Arc<AgentDefinition>,
+    pub(crate) state: State,
+    /// What the model reads, if that was needed already.
+    pub(crate) context: Option<Context>,
+}
+
 /// Folds of sessions without an actor.
 #[derive(Default)]
 pub(crate) struct Warm(Mutex<Kept>);
@@ -26,13 +38,13 @@ pub(crate) struct Warm(Mutex<Kept>);
 #[derive(Default)]
 struct Kept {
     /// The one that has been asleep longest comes first.
-    sessions: VecDeque<Loaded>,
+    sessions: VecDeque<Fold>,
     tokens: u64,
 }
 
 impl Warm {
     /// Keeps the fold of a session that goes to sleep, unless it is large or waits for somebody.
-    pub(crate) fn keep(&self, session: Loaded) {
+    pub(crate) fn keep(&self, session: Fold) {
         if session.state.turn.is_some() || tokens(&session) > MAX_TOKENS_OF_ONE {
             return;
         }
@@ -46,9 +58,9 @@ impl Warm {
     }
 
     /// Takes the fold of a session that wakes.
-    pub(crate) fn take(&self, tenant: &TenantId, id: &SessionId) -> Option<Loaded> {
+    pub(crate) fn take(&self, tenant: &TenantId, id: &SessionId) -> Option<Fold> {
         let mut kept = lock(&self.0);
-        let this = |kept: &Loaded| kept.header.id == *id && kept.header.tenant == *tenant;
+        let this = |kept: &Fold| kept.header.id == *id && kept.header.tenant == *tenant;
         let index = kept.sessions.iter().rposition(this)?;
         let session = kept.sessions.remove(index)?;
         kept.tokens = kept.tokens.saturating_sub(tokens(&session));
@@ -56,6 +68,6 @@ impl Warm {
     }
 }
 
-fn tokens(session: &Loaded) -> u64 {
+fn tokens(session: &Fold) -> u64 {
     session.state.context.tokens()
 }

@@ -165,7 +165,7 @@ mod testing {
             model: "m-1".to_owned(),
             system: system.to_owned(),
             messages,
-            tools: vec![tool],
+            tools: vec![tool.into()],
             max_output_tokens: None,
         }
     }

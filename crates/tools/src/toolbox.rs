@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use petasos_core::model::ToolSpec;
 use petasos_net::Client;
 use petasos_sandbox::Sandbox;
 
@@ -17,7 +18,7 @@ use crate::read_file::ReadFile;
 use crate::search_files::SearchFiles;
 use crate::terminal::Terminal;
 use crate::todo::Todo;
-use crate::tool::{Invocation, Tool, ToolOutput};
+use crate::tool::{Audience, Invocation, Tool, ToolOutput};
 use crate::web_extract::WebExtract;
 use crate::web_search::{SearchEngine, WebSearch};
 use crate::workspace::Workspaces;
@@ -37,10 +38,17 @@ pub struct Options {
 /// Tools by name, and the MCP servers that have more.
 #[derive(Clone, Default)]
 pub struct Toolbox {
-    tools: BTreeMap<String, Arc<dyn Tool>>,
+    tools: BTreeMap<String, Known>,
     mcp: McpServers,
     /// Where tools work and long results are kept, if anywhere.
     workspaces: Option<Workspaces>,
+}
+
+/// A tool, and how models are told about it. That is made once, because every model call reads it.
+#[derive(Clone)]
+struct Known {
+    spec: Arc<ToolSpec>,
+    tool: Arc<dyn Tool>,
 }
 
 impl Toolbox {
@@ -62,7 +70,8 @@ impl Toolbox {
 
     /// Adds a tool, in place of one of the same name.
     pub fn add(&mut self, tool: impl Tool) {
-        self.tools.insert(tool.spec().name, Arc::new(tool));
+        let spec = Arc::new(tool.spec());
+        self.tools.insert(spec.name.clone(), Known { spec, tool: Arc::new(tool) });
     }
 
     /// The same with these MCP servers.
@@ -105,12 +114,17 @@ impl Toolbox {
 
     /// The tool of that name; `shell` is `terminal`.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.tools.get(canonical_name(name))
+        self.tools.get(canonical_name(name)).map(|known| &known.tool)
+    }
+
+    /// How models are told about the tools that are of use to somebody, by name.
+    pub fn specs(&self, audience: Audience) -> impl Iterator<Item = &Arc<ToolSpec>> {
+        self.tools.values().filter(move |known| known.tool.is_of_use(audience)).map(|known| &known.spec)
     }
 
     /// All tools, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.values()
+        self.tools.values().map(|known| &known.tool)
     }
 }
 

@@ -320,3 +320,20 @@ async fn what_is_said_is_gathered_for_a_moment_and_shown_when_it_ends() {
     assert_eq!(live_text(reader.next().await.unwrap()), "two three ");
     assert!(matches!(reader.next().await.unwrap(), Some(Item::Durable(_))));
 }
+
+#[tokio::test]
+async fn the_first_piece_of_a_message_does_not_wait_for_the_pace_of_the_one_before() {
+    let (feed, log) = (Feeds::default().get(&session_id()), Arc::new(Log::default()));
+    let reader = Reader::new(session_id(), log.clone(), feed.clone(), Start::Now, 0);
+    let mut reader = reader.paced(Duration::from_secs(3600));
+    feed.reaches(0);
+    for text in ["one", "two"] {
+        let call = feed.begin_call(false);
+        assert!(reader.next().now_or_never().is_none());
+        feed.say(call, LiveKind::Text, text);
+        assert_eq!(live_text(reader.next().await.unwrap()), text);
+        let idle = StatusIdle { stop_reason: StopReason::end_turn(), takes_up: Vec::new() };
+        feed.publish(&log.commit(vec![Payload::StatusIdle(idle)]));
+        assert!(matches!(reader.next().await.unwrap(), Some(Item::Durable(_))));
+    }
+}

@@ -191,7 +191,7 @@ mod tests {
             model: "fast".to_owned(),
             system: String::new(),
             messages: vec![Message::User(vec![Block::text(message)])],
-            tools: tools.collect(),
+            tools: tools.map(Into::into).collect(),
             max_output_tokens: None,
         }
     }

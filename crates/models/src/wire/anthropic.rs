@@ -45,7 +45,7 @@ impl WireFormat for Anthropic {
         }
         if !request.tools.is_empty() {
             let tool = |tool: &petasos_core::model::ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
-            body["tools"] = request.tools.iter().map(tool).collect();
+            body["tools"] = request.tools.iter().map(|spec| tool(spec)).collect();
         }
         body
     }

@@ -46,7 +46,7 @@ impl WireFormat for OpenaiChat {
                     "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
                 }})
             };
-            body["tools"] = request.tools.iter().map(tool).collect();
+            body["tools"] = request.tools.iter().map(|spec| tool(spec)).collect();
         }
         if let Some(max) = request.max_output_tokens {
             // OpenAI's reasoning models refuse the old name, most other servers do not know the new one.

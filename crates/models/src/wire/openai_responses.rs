@@ -48,7 +48,7 @@ impl WireFormat for OpenaiResponses {
                     "strict": false,
                 })
             };
-            body["tools"] = request.tools.iter().map(tool).collect();
+            body["tools"] = request.tools.iter().map(|spec| tool(spec)).collect();
         }
         if let Some(max) = request.max_output_tokens {
             body["max_output_tokens"] = json!(max);

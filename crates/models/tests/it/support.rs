@@ -55,7 +55,7 @@ pub(crate) fn request(text: &str) -> Request {
         model: "m-1".to_owned(),
         system: "Be brief.".to_owned(),
         messages: vec![Message::User(vec![Block::text(text)])],
-        tools: vec![tool("get_weather"), tool("get_time")],
+        tools: vec![tool("get_weather").into(), tool("get_time").into()],
         max_output_tokens: None,
     }
 }

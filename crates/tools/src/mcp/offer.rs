@@ -40,7 +40,7 @@ impl Missing {
 /// One tool of an MCP server.
 pub struct OfferedTool {
     /// How the model is told about it.
-    pub spec: ToolSpec,
+    pub spec: Arc<ToolSpec>,
     /// Whether running it twice could do harm, as far as its server says.
     pub effect: ToolEffect,
     /// The server, as the agent calls it.
@@ -63,11 +63,11 @@ impl Offer {
                 continue;
             }
             self.tools.push(OfferedTool {
-                spec: ToolSpec {
+                spec: Arc::new(ToolSpec {
                     name,
                     description: tool.description.clone(),
                     input_schema: tool.input_schema.clone(),
-                },
+                }),
                 effect: if tool.is_read_only { ToolEffect::ReadOnly } else { ToolEffect::SideEffect },
                 server: server.to_owned(),
                 tool: tool.name.clone(),

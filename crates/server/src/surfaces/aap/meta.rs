@@ -50,9 +50,9 @@ async fn meta(
 async fn info(engine: &Engine, tenant: &TenantId, agent: &AgentVersion) -> AgentInfo {
     let definition = &agent.definition;
     let tools = engine.server_tools(tenant, definition, None).await.known.into_iter().map(|tool| ToolSpec {
-        name: tool.spec.name,
+        name: tool.spec.name.clone(),
         title: None,
-        description: tool.spec.description,
+        description: tool.spec.description.clone(),
         parameters: tool.spec.input_schema.as_object().cloned().unwrap_or_default(),
     });
     AgentInfo {
