@@ -102,6 +102,7 @@ async fn record(binary: &Path, model: &ModelServer) -> Result<[Recorded; 2]> {
     let server = Process::start(binary, home.path(), model).await?;
     let sessions = recording::sessions(&server.client(), 6).await;
     let logs = recording::record(&server.client(), &sessions).await;
+    recording::keep(&server.client()).await;
     let shown = show(&server.client(), &logs).await;
     server.stop().await?;
     let stopped = Recorded { name: "stopped:", home: tempfile::tempdir()?, logs, shown };
@@ -120,7 +121,8 @@ async fn record(binary: &Path, model: &ModelServer) -> Result<[Recorded; 2]> {
 async fn show(client: &Client, logs: &Logs) -> BTreeMap<String, Value> {
     let mut shown = BTreeMap::new();
     let lists = ["/v1/agents?limit=100", "/v1/sessions?limit=100"].map(str::to_owned);
-    for path in lists.into_iter().chain(logs.keys().map(|session| format!("/v1/sessions/{session}"))) {
+    let sessions = logs.keys().map(|session| format!("/v1/sessions/{session}"));
+    for path in lists.into_iter().chain(sessions).chain(recording::kept(client).await) {
         let answer = client.get(&path).await.expect(200);
         shown.insert(path, answer);
     }

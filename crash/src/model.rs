@@ -12,6 +12,9 @@ pub(crate) const KINDS: [&str; 8] =
 /// says.
 pub(crate) const RUNS: &str = "runs";
 
+/// A skill that the agent learns.
+pub(crate) const SKILL: &str = "brew-tea";
+
 /// What the final message of a turn says.
 pub(crate) fn final_text(name: &str) -> String {
     format!("finished {name}")
@@ -37,6 +40,12 @@ pub(crate) fn reply(request: &RecordedRequest) -> Reply {
         ]),
         "command" => Reply::tool_call("terminal", json!({ "command": format!("echo {name} >> {RUNS}") })),
         "delegate" => Reply::tool_call("delegate_task", json!({ "goal": format!("do thread-{name}") })),
+        "learn" => {
+            let content =
+                format!("---\nname: {SKILL}\ndescription: How tea is made.\n---\n{}", "Boil. ".repeat(100));
+            let input = json!({ "action": "create", "name": SKILL, "content": content });
+            Reply::tool_call("skill_manage", input)
+        }
         "todo" => Reply::tool_call("todo", json!({ "todos": [{ "content": name }] })),
         "clarify" => Reply::tool_call("clarify", json!({ "question": "Which?", "choices": ["a", "b"] })),
         _ => Reply::text(final_text(name)),

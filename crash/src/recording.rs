@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::Result;
 use petasos_testkit::Client;
 use petasos_testkit::client::message;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::drive;
+use crate::model::SKILL;
 
 /// What every session showed, by its id.
 pub(crate) type Logs = BTreeMap<String, Vec<Value>>;
@@ -31,6 +32,41 @@ pub(crate) async fn record(client: &Client, sessions: &[String]) -> Logs {
         logs.insert(session.clone(), client.events(session).await);
     }
     logs
+}
+
+/// The user for whom things are kept.
+const USER: &str = "userId=anna";
+
+/// Has an agent note something about a user, and learn a skill with them.
+pub(crate) async fn keep(client: &Client) {
+    let agent = first_agent(client).await;
+    for note in 0..3 {
+        let note = json!({ "content": format!("Anna likes tea, and this is note {note} about her.") });
+        client.post(&format!("/v1/agents/{agent}/memories?{USER}"), note).await.expect(201);
+    }
+    let new = json!({ "userId": "anna" });
+    let session = client.post(&format!("/v1/agents/{agent}/sessions"), new).await.expect(201);
+    let session = session["id"].as_str().unwrap_or_default().to_owned();
+    let mut stream = client.stream(&session, "").await;
+    client.event(&session, message("do learn-1")).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+}
+
+/// Where what is kept is shown.
+pub(crate) async fn kept(client: &Client) -> [String; 3] {
+    let agent = first_agent(client).await;
+    [
+        format!("/v1/agents/{agent}/memories?{USER}"),
+        format!("/v1/agents/{agent}/learned-skills?{USER}"),
+        format!("/v1/agents/{agent}/learned-skills/{SKILL}?{USER}"),
+    ]
+}
+
+/// The agent that was made first.
+async fn first_agent(client: &Client) -> String {
+    let agents = client.get("/v1/agents?limit=100").await.expect(200);
+    let agent = agents["data"].as_array().and_then(|agents| agents.last()).expect("an agent");
+    agent["id"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Copies the files of a directory.

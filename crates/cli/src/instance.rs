@@ -129,7 +129,11 @@ async fn bind(
     let pages = petasos_net::Client::guarded(&config.net, config.guard.clone())?;
     let tools =
         tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
-    let backups = petasos_server::Backups { store: Arc::new(store.clone()), directory: home.backups() };
+    let backups = petasos_server::Backups {
+        store: Arc::new(store.clone()),
+        directory: home.backups(),
+        keep: config.backups_keep,
+    };
     let deliveries = deliveries(config.deliveries, &config.net, client.clone(), home, &admin_key)?;
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),

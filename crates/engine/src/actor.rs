@@ -14,7 +14,7 @@ use crate::awake::Actor;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
 use crate::feed::lock;
-use crate::rest::rest_and_wake;
+use crate::rest::{Ailment, rest_and_wake};
 use crate::sessions::Submission;
 
 /// What surfaces ask of a session.
@@ -67,12 +67,12 @@ pub(crate) async fn run(
         match Actor::load(&shared, &tenant, &session_id).await {
             Ok(Some(actor)) => actor.live(&mut mailbox).await,
             Ok(None) => End::Absent,
-            Err(error) => End::Failed(with_cause(&error)),
+            Err(error) => End::failed(&error),
         }
     };
     let end = tokio::select! {
         // A bug in one turn must not leave a session that nobody can reach.
-        end = AssertUnwindSafe(life).catch_unwind() => end.unwrap_or_else(|_| End::Failed("a bug".to_owned())),
+        end = AssertUnwindSafe(life).catch_unwind() => end.unwrap_or_else(|_| End::a_bug()),
         () = stopping.cancelled() => End::Stopped,
     };
     match end {
@@ -88,13 +88,13 @@ pub(crate) async fn run(
             shared.secrets.forget(&session_id);
             shared.feeds.get(&session_id).close();
         }
-        End::Failed(cause) => {
+        End::Failed { cause, ailment } => {
             tracing::error!(%session_id, cause, "the session stops and is picked up again from its log");
             close(&shared, (tenant.clone(), session_id.clone()), &mut mailbox, || {
                 let context = "the session could not be written".to_owned();
                 Error::Store(petasos_store::Error::Failed { context, source: cause.clone().into() })
             });
-            rest_and_wake(shared, tenant, session_id);
+            rest_and_wake(shared, tenant, session_id, ailment);
         }
     }
 }
@@ -110,11 +110,26 @@ pub(crate) enum End {
     /// The server stops.
     Stopped,
     /// The store failed, or somebody else wrote; with the cause for the log.
-    Failed(String),
+    Failed { cause: String, ailment: Ailment },
+}
+
+impl End {
+    /// An error that the session cannot live with.
+    pub(crate) fn failed(error: &Error) -> Self {
+        let ailment = match error {
+            Error::Store(petasos_store::Error::Damaged { .. }) => Ailment::Damage,
+            _ => Ailment::Passing,
+        };
+        End::Failed { cause: with_cause(error), ailment }
+    }
+
+    fn a_bug() -> Self {
+        End::Failed { cause: "a bug".to_owned(), ailment: Ailment::Passing }
+    }
 }
 
 /// An error and what caused it, on one line.
-pub(crate) fn with_cause(error: &dyn std::error::Error) -> String {
+fn with_cause(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

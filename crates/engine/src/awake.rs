@@ -14,7 +14,7 @@ use petasos_core::context::Context;
 use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
-use petasos_core::session::{SessionHeader, Status};
+use petasos_core::session::SessionHeader;
 use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{self, Input, Opening, UserEvent};
 use petasos_hooks::{HookEvent, Observation, TurnInfo};
@@ -22,7 +22,7 @@ use petasos_store::Append;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
-use crate::actor::{Command, End, Reply, Report, with_cause};
+use crate::actor::{Command, End, Reply, Report};
 use crate::agents::merge_by_key;
 use crate::deliveries::SessionOutbox;
 use crate::effects::UnderWay;
@@ -112,19 +112,19 @@ impl Actor {
     pub(crate) async fn live(mut self, mailbox: &mut mpsc::Receiver<Command>) -> End {
         let passwords = self.shared.secrets.passwords(&self.header.id);
         if let Err(error) = self.insist(Input::Recover { passwords }).await {
-            return End::Failed(with_cause(&error));
+            return End::failed(&error);
         }
         if self.resumed && self.is_orphan().await {
             let message = Some("The session that gave this work no longer waits for it.".to_owned());
             let events = vec![UserEvent::Interrupt(UserInterrupt { message })];
             let interrupt = Input::User { events, said_so_far: String::new(), opening: Opening::default() };
             if let Err(error) = self.insist(interrupt).await {
-                return End::Failed(with_cause(&error));
+                return End::failed(&error);
             }
         }
         loop {
             if let Err(error) = self.reconcile().await {
-                return End::Failed(with_cause(&error));
+                return End::failed(&error);
             }
             self.resumed = false;
             if self.under_way.is_empty() {
@@ -142,7 +142,7 @@ impl Actor {
                 },
             };
             if let Err(error) = outcome {
-                return End::Failed(with_cause(&error));
+                return End::failed(&error);
             }
         }
     }
@@ -272,9 +272,10 @@ impl Actor {
                 End::Gone
             }
             Err(error) => {
-                let cause = with_cause(&error);
-                drop(reply.send(Err(error.into())));
-                End::Failed(cause)
+                let error = error.into();
+                let end = End::failed(&error);
+                drop(reply.send(Err(error)));
+                end
             }
         }
     }
@@ -284,9 +285,10 @@ impl Actor {
         let Some(thread) = self.state.settings.as_ref().and_then(|settings| settings.thread.as_ref()) else {
             return false;
         };
-        let parent = self.shared.store.session(&self.header.tenant, &thread.parent).await;
+        let parent = load::session(self.shared.store.as_ref(), &self.header.tenant, &thread.parent).await;
         // If that cannot be read, its work may still be of use.
-        parent.is_ok_and(|parent| parent.is_none_or(|parent| parent.view.status == Status::Idle))
+        parent
+            .is_ok_and(|parent| parent.is_none_or(|parent| !parent.state.waits_for(self.header.id.as_str())))
     }
 
     /// Removes the logs of this session's subagents. One that cannot be removed is an orphan, and does no harm.

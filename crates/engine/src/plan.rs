@@ -369,8 +369,7 @@ pub(crate) fn missing_text(offer: &Offer) -> Option<String> {
 fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {
     if arguments.len() > MAX_ARGUMENTS {
         return Err(format!(
-            "The arguments have {} bytes; at most {MAX_ARGUMENTS} are allowed.",
-            arguments.len()
+            "The arguments have more than {MAX_ARGUMENTS} bytes, the most that a call may have."
         ));
     }
     if arguments.trim().is_empty() {

@@ -2,8 +2,10 @@
 //!
 //! The copy stays on the server's machine: it holds the sessions of all tenants, and is no answer to a request.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fs, io};
 
 use axum::Json;
 use axum::extract::State;
@@ -27,6 +29,8 @@ pub struct Backups {
     pub store: Arc<dyn Backup>,
     /// The directory that copies are written to. It is made when it is needed.
     pub directory: PathBuf,
+    /// How many of them stay there; a new one takes the place of the oldest.
+    pub keep: NonZero<usize>,
 }
 
 pub(crate) fn api() -> Api {
@@ -60,7 +64,26 @@ async fn back_up(State(app): State<App>, _: Administers) -> Result<(StatusCode, 
     let path = backups.directory.join(name);
     let shown = path.display().to_string();
     let bytes = backups.store.backup(path).await.map_err(problem)?;
+    remove_oldest(backups.clone()).await;
     Ok((StatusCode::CREATED, Json(Copied { path: shown, bytes, created_at: created_at.to_string() })))
+}
+
+/// Removes backups of which there are newer ones enough. One that cannot be removed does no harm but take room.
+async fn remove_oldest(backups: Backups) {
+    let removing = tokio::task::spawn_blocking(move || {
+        let names =
+            fs::read_dir(&backups.directory)?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // What somebody else has put there stays.
+        let mut made: Vec<String> =
+            names.filter(|name| name.starts_with("petasos-2") && name.ends_with("Z.db")).collect();
+        // Their names sort by time.
+        made.sort_unstable();
+        let excess = made.len().saturating_sub(backups.keep.get());
+        made.iter().take(excess).try_for_each(|name| fs::remove_file(backups.directory.join(name)))
+    });
+    if let Err(error) = removing.await.unwrap_or_else(|bug| Err(io::Error::other(bug))) {
+        tracing::warn!(%error, "old backups could not be removed");
+    }
 }
 
 fn problem(error: Error) -> Problem {

@@ -19,7 +19,7 @@ pub enum McpAnswers {
     Events,
     /// As an event stream that never gets to the answer of a call.
     EndlessEvents,
-    /// As JSON; the answer of a call is 32 MB of it.
+    /// As JSON; the answer of a call is 8 MB of it.
     HugeJson,
     /// As JSON; a call is never answered.
     NoAnswer,
@@ -84,7 +84,7 @@ async fn answer(
     let events = [(header::CONTENT_TYPE, "text/event-stream")];
     match answers {
         McpAnswers::HugeJson if is_call => {
-            let text = "x".repeat(32 * 1024 * 1024);
+            let text = "x".repeat(8 * 1024 * 1024);
             let result = json!({ "content": [{ "type": "text", "text": text }] });
             Json(json!({ "jsonrpc": "2.0", "id": message["id"], "result": result })).into_response()
         }

@@ -6,6 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -190,6 +191,7 @@ impl TestServer {
             backups: Some(petasos_server::Backups {
                 store: Arc::new(store.clone()),
                 directory: home.path().join("backups"),
+                keep: NonZero::new(3).unwrap(),
             }),
         };
         let server = Server::bind("127.0.0.1:0", options).await.unwrap();

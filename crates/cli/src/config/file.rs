@@ -55,6 +55,8 @@ pub(crate) struct File {
     pub(crate) hooks: serde_json::Value,
     /// Whether every command under hooks may run without somebody having agreed to it.
     pub(crate) hooks_auto_accept: serde_json::Value,
+    /// Copies of the database.
+    pub(crate) backups: Backups,
     /// Browsers.
     pub(crate) cors: Cors,
     /// Metrics.
@@ -452,6 +454,15 @@ pub(crate) struct Rate {
     pub(crate) requests_per_second: NonZero<u32>,
     /// Requests at once, after a quiet time; as many as per second unless set.
     pub(crate) burst: Option<NonZero<u32>>,
+}
+
+/// Copies of the database in the server's home.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Backups {
+    /// How many stay there; a new one takes the place of the oldest.
+    pub(crate) keep: Option<NonZero<usize>>,
 }
 
 /// Which web pages may use the server from a browser.

@@ -36,6 +36,7 @@ use crate::traces::TraceSettings;
 const DEFAULT_LISTEN: &str = "127.0.0.1:7380";
 const DEFAULT_BODY_BYTES: usize = 16 * 1024 * 1024;
 const DEFAULT_TOOL_OUTPUT_CHARS: usize = 100_000;
+const DEFAULT_BACKUPS: NonZero<usize> = NonZero::new(10).unwrap();
 const DEFAULT_TOOL_TIME: Duration = Duration::from_secs(600);
 
 /// Everything that can be set, with all layers applied but the flags of single commands.
@@ -80,6 +81,8 @@ pub(crate) struct Config {
     pub(crate) approvals: petasos_tools::Approvals,
     /// What is run at points of a turn.
     pub(crate) hooks: HookSettings,
+    /// How many backups stay in the home.
+    pub(crate) backups_keep: NonZero<usize>,
     /// Origins that may use the server from a browser; none for all.
     pub(crate) cors_origins: Vec<String>,
     /// How many requests each key may make.
@@ -142,6 +145,7 @@ impl Config {
                 block: file.hooks,
                 auto_accept: petasos_hooks::accepts(&file.hooks_auto_accept),
             },
+            backups_keep: file.backups.keep.unwrap_or(DEFAULT_BACKUPS),
             cors_origins: file.cors.origins,
             rate_limit: file.rate_limit.map(|limit| RateLimit {
                 per_second: limit.requests_per_second,

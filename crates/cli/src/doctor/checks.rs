@@ -5,9 +5,6 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use petasos_sandbox::{Fallback, Sandbox, Supervisor};
-
-use crate::SUPERVISOR;
 use crate::admin_key::{AdminKey, Source};
 use crate::api::{Api, path};
 use crate::args::DoctorArgs;
@@ -243,30 +240,6 @@ pub(super) fn python() -> Check {
         Some(path) => Check::ok("python3", format!("{} runs scripts of execute_code", path.display())),
         None => Check::warn("python3", "is not installed; execute_code does not work", "install Python 3"),
     }
-}
-
-/// What confines the commands of agents, found out by doing it.
-pub(super) fn sandbox(config: Config) -> Vec<Check> {
-    let what = "sandbox";
-    let report = Sandbox::new(config.sandbox, Supervisor::this_program(&[SUPERVISOR])).report().clone();
-    let backend = report.backend;
-    if let Some(missing) = report.missing {
-        let cure = "use a newer kernel, or set sandbox.backend to bubblewrap or docker";
-        return vec![match report.fallback {
-            Fallback::Refuse => {
-                Check::warn(what, format!("{backend}: {missing}; agents cannot run commands"), cure)
-            }
-            Fallback::Unconfined => Check::warn(
-                what,
-                format!("{backend}: {missing}; agents run commands without a sandbox"),
-                cure,
-            ),
-        }];
-    }
-    let mut checks = vec![Check::ok(what, format!("{backend}: {}", report.has.join(", ")))];
-    let cure = "use a newer kernel, or another sandbox.backend";
-    checks.extend(report.lacks.into_iter().map(|lack| Check::warn(what, lack, cure)));
-    checks
 }
 
 /// The agents' files.

@@ -5,6 +5,7 @@
 mod checks;
 mod mcp;
 mod providers;
+mod sandbox;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -78,7 +79,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);
         checks.extend(mcp::check(&config).await);
-        checks.extend(checks::sandbox(config));
+        checks.extend(sandbox::check(config).await);
     }
     checks.push(checks::python());
     let failed = checks.iter().any(|check| check.status == Status::Fail);

@@ -111,6 +111,31 @@ fn permissions_and_custom_tools_are_asked_for() {
 }
 
 #[test]
+fn secrets_and_passwords_are_asked_for_and_shown_nowhere() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&CHAT);
+    chat.wait_for("demo/fast). /help");
+    chat.say("call request_secret {\"name\": \"TOKEN\", \"prompt\": \"The key of the shop.\"}");
+    chat.wait_for("? The key of the shop. (TOKEN)");
+    chat.say("s3cret-value");
+    chat.wait_for("request_secret answered: The user supplied it.");
+    chat.say("call terminal {\"command\": \"sudo true\"}");
+    chat.wait_for("? Allow terminal");
+    chat.say("y");
+    chat.wait_for("? The password for sudo");
+    chat.say("s3cret-word");
+    chat.wait_for(" terminal ");
+    let ended = chat.finish();
+    assert!(ended.success, "{ended:?}");
+    let session = session_of(&ended.stderr).to_owned();
+    let export = installation.run(&["sessions", "export", &session]);
+    for place in [&ended.stdout, &ended.stderr, &export.stdout] {
+        assert!(!place.contains("s3cret"), "{place}");
+    }
+    assert!(export.stdout.contains("user.sudo_result"), "{export:?}");
+}
+
+#[test]
 fn a_turn_that_failed_is_no_reason_to_leave() {
     let installation = Installation::new();
     let mut chat = installation.talk(&["chat", "--model", "nobody/x"]);

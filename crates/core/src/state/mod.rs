@@ -90,6 +90,13 @@ impl State {
         self.turn.iter().flat_map(Turn::pending)
     }
 
+    /// Whether a call under way waits for this subagent.
+    pub fn waits_for(&self, thread_id: &str) -> bool {
+        let calls = self.turn.iter().flat_map(Turn::calls);
+        let mut started = calls.filter(|call| call.progress == Progress::Started);
+        started.any(|call| call.threads.get(thread_id) == Some(&false))
+    }
+
     /// Takes the next event of the log into account.
     pub fn apply(&mut self, event: &Event) {
         self.view.last_sequence = event.sequence;

@@ -8,6 +8,7 @@ mod hook_faults;
 mod hook_order;
 mod hooks;
 mod memory;
+mod orphans;
 mod recovery;
 mod sessions;
 mod sleep;

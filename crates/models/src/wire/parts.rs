@@ -7,11 +7,19 @@ use super::Problem;
 /// More parts than any real answer has, so that a broken provider cannot fill the memory with empty ones.
 const MAX_PARTS: usize = 1024;
 
+/// The most bytes of one call's arguments that are kept: more than any tool takes, so that whoever carries out calls
+/// refuses this one and the model hears why.
+const MAX_ARGUMENTS: usize = 1_100_000;
+/// The most bytes of arguments that are read and not kept.
+const MAX_DROPPED: usize = 64 * 1024 * 1024;
+
 /// The parts so far. Each has a key of the format's choice, since parts may arrive interleaved.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     entries: Vec<(u64, AnswerPart)>,
     size: usize,
+    /// Bytes of arguments that were not kept.
+    dropped: usize,
 }
 
 impl Parts {
@@ -47,14 +55,20 @@ impl Parts {
     /// Appends to the tool call with this key; both pieces may be empty.
     pub(super) fn call(&mut self, key: u64, name_piece: &str, piece: &str) -> Result<(), Problem> {
         let empty = || AnswerPart::ToolCall { name: String::new(), arguments: String::new() };
-        match self.entry(key, empty)? {
+        let kept = match self.entry(key, empty)? {
             AnswerPart::ToolCall { name, arguments } => {
                 name.push_str(name_piece);
-                arguments.push_str(piece);
+                let kept = cut(piece, MAX_ARGUMENTS.saturating_sub(arguments.len()));
+                arguments.push_str(kept);
+                kept
             }
             other => return Err(wrong_kind("a tool call", other)),
+        };
+        self.size += name_piece.chars().count() + kept.chars().count();
+        self.dropped += piece.len() - kept.len();
+        if self.dropped > MAX_DROPPED {
+            return Err(Problem::Malformed("the arguments of a tool call do not end".to_owned()));
         }
-        self.size += name_piece.chars().count() + piece.chars().count();
         Ok(())
     }
 
@@ -63,6 +77,7 @@ impl Parts {
         self.call(key, "", "")?;
         let entry = self.entries.iter_mut().find(|(of, _)| *of == key);
         if let Some((_, AnswerPart::ToolCall { arguments, .. })) = entry {
+            let whole = cut(whole, MAX_ARGUMENTS);
             self.size += whole.chars().count().saturating_sub(arguments.chars().count());
             whole.clone_into(arguments);
         }
@@ -117,6 +132,11 @@ impl Parts {
         };
         Ok(&mut self.entries[index].1)
     }
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 fn wrong_kind(wanted: &str, part: &AnswerPart) -> Problem {

@@ -9,6 +9,9 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
         "bwrap",
         "--unshare-all",
         "--die-with-parent",
+        // A server that runs as root must not hand on what lets root change mounts.
+        "--cap-drop",
+        "ALL",
         "--proc",
         "/proc",
         "--dev",

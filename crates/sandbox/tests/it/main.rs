@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails here"
 )]
 
+mod bubblewrap;
 mod confinement;
 mod ends;
 mod limits;

@@ -31,6 +31,20 @@ async fn a_backup_in_the_middle_of_a_turn_has_what_was_acknowledged() {
 }
 
 #[tokio::test]
+async fn the_newest_backups_stay_and_what_others_put_there() {
+    let server = TestServer::start().await;
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        let copied = server.client.post("/v1/backup", json!({})).await.expect(201);
+        let path = Path::new(copied["path"].as_str().unwrap()).to_owned();
+        std::fs::write(path.with_file_name("petasos-before-the-move.db"), "mine").unwrap();
+        made.push(path);
+    }
+    assert_eq!(made.iter().filter(|path| path.exists()).collect::<Vec<_>>(), [&made[2], &made[3], &made[4]]);
+    assert!(made[0].with_file_name("petasos-before-the-move.db").exists());
+}
+
+#[tokio::test]
 async fn only_administrators_make_backups() {
     let server = TestServer::start().await;
     let key = server.client.post("/v1/keys", json!({})).await.expect(201);

@@ -74,13 +74,15 @@ async fn a_huge_body_is_not_read_and_a_call_without_answer_is_given_up() {
         reach: Reach::Http { url: url.to_owned(), headers: Default::default() },
         tenants: Tenants::All,
     };
-    let (huge, hangs) =
-        (McpServer::start(McpAnswers::HugeJson).await, McpServer::start(McpAnswers::NoAnswer).await);
-    let short = Settings { call_time: Duration::from_secs(3), ..settings() };
-    let server = start([("huge", http(&huge.url)), ("hangs", http(&hangs.url))], short, &[]).await;
-    for (name, words) in [("huge", "was lost during the call"), ("hangs", "did not answer within 3 s")] {
-        let session = session_with(&server, name, json!({})).await;
-        let frames = turn(&server, &session, &format!("mcp_{name}_echo"), json!({})).await;
+    let short = Settings { call_time: Duration::from_secs(1), ..settings() };
+    for (answers, settings, words) in [
+        (McpAnswers::HugeJson, settings(), "was lost during the call"),
+        (McpAnswers::NoAnswer, short, "did not answer within 1 s"),
+    ] {
+        let remote = McpServer::start(answers).await;
+        let server = start([("hub", http(&remote.url))], settings, &[]).await;
+        let session = session_with(&server, "hub", json!({})).await;
+        let frames = turn(&server, &session, "mcp_hub_echo", json!({})).await;
         let (text, is_error) = result(&frames);
         assert!(is_error && text.contains(words) && text.len() < 2000, "{text}");
         assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));

@@ -179,6 +179,43 @@ async fn a_hundred_sessions_run_commands_at_once_and_leave_no_process() {
 }
 
 #[tokio::test]
+async fn calls_that_make_no_sense_get_a_result_and_the_turn_goes_on() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let huge = format!("{{\"todos\": [\"{}\"]}}", "x".repeat(10_000_000));
+    server.model.script([
+        Reply::tool_calls([
+            ("todo", json!("{\"todos\": [")),
+            ("todo", json!("[1, 2]")),
+            ("no_such_tool", json!({})),
+            ("todo", json!({ "todos": 7 })),
+        ]),
+        Reply::tool_call("todo", json!(huge)),
+        Reply::text("I see."),
+    ]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
+    let results = frames.iter().filter(|frame| frame.event == "agent.tool_result");
+    let results: Vec<(String, bool)> =
+        results.map(|frame| (frame.text(), frame.data["payload"]["is_error"] == true)).collect();
+    let expected = [
+        "The arguments are not JSON",
+        "must be a JSON object",
+        "There is no tool no_such_tool",
+        "todos",
+        "more than 1048576 bytes",
+    ];
+    assert_eq!(results.len(), expected.len(), "{results:?}");
+    for ((text, is_error), words) in results.iter().zip(expected) {
+        assert!(*is_error && text.contains(words) && text.len() < 2000, "{words}: {text}");
+    }
+    // What was refused is not told to the model again and again.
+    assert!(server.model.requests().last().unwrap().body.to_string().len() < 100_000);
+}
+
+#[tokio::test]
 async fn what_the_model_is_told_about_all_tools_is_small() {
     let (server, _workspaces) = start().await;
     let agent = server.agent_with(json!({})).await;

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/004_usage.sql"),
     include_str!("migrations/005_deliveries.sql"),
     include_str!("migrations/006_expiry.sql"),
+    include_str!("migrations/007_kept_checksums.sql"),
 ];
 
 /// The version that this release writes.

@@ -3,6 +3,7 @@
 use petasos_core::memory::UserScope;
 use rusqlite::{Connection, params};
 
+use super::checksum::Checksum;
 use super::statement;
 
 /// The number of a scope; none if nothing was ever kept for it.
@@ -22,6 +23,13 @@ pub(super) fn find_or_make(connection: &Connection, scope: &UserScope) -> rusqli
     let sql = "INSERT INTO scopes (tenant, agent_id, user_id) VALUES (?, ?, ?)";
     statement::execute(connection, sql, params![tenant.as_str(), agent_id.as_str(), user_id])?;
     Ok(connection.last_insert_rowid())
+}
+
+/// The checksum of a row of a scope, to which its values are added: the number of a scope alone would not tell that a
+/// row has come to somebody else.
+pub(super) fn checksum(scope: &UserScope) -> rusqlite::Result<Checksum> {
+    let UserScope { tenant, agent_id, user_id } = scope;
+    Checksum::default().values(&[&tenant.as_str(), &agent_id.as_str(), user_id])
 }
 
 /// What error messages call a scope.

@@ -1,10 +1,12 @@
 //! Skills that agents have learned with users, and their files.
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use petasos_core::memory::{LearnedSkill, SkillFile, SkillSummary, UserScope};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, ToSql, params};
 
-use super::columns::{Nanos, Unsigned, failed};
+use super::checksum::{self, Checksum};
+use super::columns::{Nanos, Unsigned, failed, unreadable};
 use super::{SqliteStore, scopes, statement};
 use crate::contract::{SkillStore, SkillWrite};
 use crate::error::{Error, Result};
@@ -13,7 +15,8 @@ impl SkillStore for SqliteStore {
     fn skills<'a>(&'a self, scope: &'a UserScope) -> BoxFuture<'a, Result<Vec<SkillSummary>>> {
         let scope = scope.clone();
         Box::pin(self.readers().read(move |connection| {
-            list(connection, &scope).map_err(failed(format!("list the skills of {}", scopes::what(&scope))))
+            let what = format!("the skills of {}", scopes::what(&scope));
+            list(connection, &scope).map_err(unreadable(connection, what))
         }))
     }
 
@@ -24,7 +27,7 @@ impl SkillStore for SqliteStore {
     ) -> BoxFuture<'a, Result<Option<LearnedSkill>>> {
         let (scope, name) = (scope.clone(), name.to_owned());
         Box::pin(self.readers().read(move |connection| {
-            read(connection, &scope, &name).map_err(failed(format!("read {}", what(&scope, &name))))
+            read(connection, &scope, &name).map_err(unreadable(connection, what(&scope, &name)))
         }))
     }
 
@@ -37,7 +40,7 @@ impl SkillStore for SqliteStore {
         let (scope, name, path) = (scope.clone(), name.to_owned(), path.to_owned());
         Box::pin(self.readers().read(move |connection| {
             file(connection, &scope, &name, &path)
-                .map_err(failed(format!("read {path} of {}", what(&scope, &name))))
+                .map_err(unreadable(connection, format!("{path} of {}", what(&scope, &name))))
         }))
     }
 
@@ -58,14 +61,18 @@ fn what(scope: &UserScope, name: &str) -> String {
     format!("skill {name} of {}", scopes::what(scope))
 }
 
+/// What is listed of a skill, and what that is checked by.
+const LISTED: &str = "name, description, created_at, updated_at, revision, content_checksum, checksum";
+
 fn list(connection: &Connection, scope: &UserScope) -> rusqlite::Result<Vec<SkillSummary>> {
-    let Some(scope) = scopes::find(connection, scope)? else { return Ok(Vec::new()) };
-    let sql = "SELECT name, description, created_at, updated_at FROM skills WHERE scope = ? ORDER BY name";
-    statement::all(connection, sql, [scope], read_summary)
+    let Some(key) = scopes::find(connection, scope)? else { return Ok(Vec::new()) };
+    let sql = format!("SELECT {LISTED} FROM skills WHERE scope = ? ORDER BY name");
+    statement::all(connection, &sql, [key], |row| read_summary(row, scope))
 }
 
-/// Reads a row that begins with what is listed.
-fn read_summary(row: &Row<'_>) -> rusqlite::Result<SkillSummary> {
+/// Reads a row that begins with [`LISTED`], and checks it.
+fn read_summary(row: &Row<'_>, scope: &UserScope) -> rusqlite::Result<SkillSummary> {
+    checksum::check(row, 6, scopes::checksum(scope)?.columns(row, 0..6)?.finish())?;
     Ok(SkillSummary {
         name: row.get(0)?,
         description: row.get(1)?,
@@ -75,21 +82,26 @@ fn read_summary(row: &Row<'_>) -> rusqlite::Result<SkillSummary> {
 }
 
 fn read(connection: &Connection, scope: &UserScope, name: &str) -> rusqlite::Result<Option<LearnedSkill>> {
-    let Some(scope) = scopes::find(connection, scope)? else { return Ok(None) };
-    let sql = "SELECT name, description, created_at, updated_at, revision, content, key FROM skills
-        WHERE scope = ? AND name = ?";
-    let found = statement::first(connection, sql, params![scope, name], |row| {
-        let revision = row.get::<_, Unsigned>(4)?.0;
-        let skill =
-            LearnedSkill { summary: read_summary(row)?, revision, content: row.get(5)?, files: Vec::new() };
-        Ok((skill, row.get::<_, i64>(6)?))
+    let Some(key) = scopes::find(connection, scope)? else { return Ok(None) };
+    let sql = format!("SELECT {LISTED}, content, key FROM skills WHERE scope = ? AND name = ?");
+    let found = statement::first(connection, &sql, params![key, name], |row| {
+        let (summary, revision) = (read_summary(row, scope)?, row.get::<_, Unsigned>(4)?.0);
+        checksum::check(row, 5, Checksum::default().columns(row, 7..8)?.finish())?;
+        let skill = LearnedSkill { summary, revision, content: row.get(7)?, files: Vec::new() };
+        Ok((skill, row.get::<_, i64>(8)?))
     })?;
     let Some((mut skill, key)) = found else { return Ok(None) };
-    let sql = "SELECT path, octet_length(content) FROM skill_files WHERE skill = ? ORDER BY path";
-    skill.files = statement::all(connection, sql, [key], |row| {
-        Ok(SkillFile { path: row.get(0)?, bytes: row.get::<_, Unsigned>(1)?.0 })
-    })?;
+    let sql =
+        "SELECT path, octet_length(content), content_checksum, checksum FROM skill_files WHERE skill = ?
+        ORDER BY path";
+    skill.files = statement::all(connection, sql, [key], |row| read_file(row, scope, name))?;
     Ok(Some(skill))
+}
+
+/// Reads a row that begins with the path, the length and both checksums of a file, and checks it.
+fn read_file(row: &Row<'_>, scope: &UserScope, skill: &str) -> rusqlite::Result<SkillFile> {
+    checksum::check(row, 3, scopes::checksum(scope)?.values(&[&skill])?.columns(row, 0..3)?.finish())?;
+    Ok(SkillFile { path: row.get(0)?, bytes: row.get::<_, Unsigned>(1)?.0 })
 }
 
 fn file(
@@ -98,59 +110,89 @@ fn file(
     name: &str,
     path: &str,
 ) -> rusqlite::Result<Option<String>> {
-    let Some(scope) = scopes::find(connection, scope)? else { return Ok(None) };
-    let sql = "SELECT content FROM skill_files WHERE path = ?
-        AND skill = (SELECT key FROM skills WHERE scope = ? AND name = ?)";
-    statement::first(connection, sql, params![path, scope, name], |row| row.get(0))
+    let Some(key) = scopes::find(connection, scope)? else { return Ok(None) };
+    let sql = "SELECT path, octet_length(content), content_checksum, checksum, content FROM skill_files
+        WHERE path = ? AND skill = (SELECT key FROM skills WHERE scope = ? AND name = ?)";
+    statement::first(connection, sql, params![path, key, name], |row| {
+        read_file(row, scope, name)?;
+        checksum::check(row, 2, Checksum::default().columns(row, 4..5)?.finish())?;
+        row.get(4)
+    })
 }
 
 fn store(connection: &Connection, scope: &UserScope, write: &SkillWrite) -> Result<()> {
     let what = || what(scope, &write.name);
     let context = || format!("write {}", what());
-    let scope = scopes::find_or_make(connection, scope).map_err(failed(context()))?;
-    let sql = "SELECT key, revision FROM skills WHERE scope = ? AND name = ?";
-    let read_row = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Unsigned>(1)?.0));
-    let found = statement::first(connection, sql, params![scope, write.name], read_row);
-    let key = match (found.map_err(failed(context()))?, write.expected_revision) {
-        (None, None) => insert(connection, scope, write),
+    let found = read(connection, scope, &write.name).map_err(unreadable(connection, what()))?;
+    let (revision, created_at) = match (found, write.expected_revision) {
+        (None, None) => (1, write.at),
         (Some(_), None) => return Err(Error::AlreadyExists { what: what() }),
         (None, Some(_)) => return Err(Error::NotFound { what: what() }),
-        (Some((_, actual)), Some(expected)) if actual != expected => {
-            return Err(Error::Stale { what: what(), expected, actual });
+        (Some(skill), Some(expected)) if skill.revision != expected => {
+            return Err(Error::Stale { what: what(), expected, actual: skill.revision });
         }
-        (Some((key, _)), Some(_)) => update(connection, key, write),
+        (Some(skill), Some(expected)) => (expected + 1, skill.summary.created_at),
     };
-    let key = key.map_err(failed(context()))?;
-    write_files(connection, key, &write.files).map_err(failed(context()))
+    let run = || {
+        let key = write_row(connection, scope, write, revision, created_at)?;
+        write_files(connection, key, scope, write)
+    };
+    run().map_err(failed(context()))
 }
 
-fn insert(connection: &Connection, scope: i64, write: &SkillWrite) -> rusqlite::Result<i64> {
-    let sql = "INSERT INTO skills (scope, name, description, content, revision, created_at, updated_at)
-        VALUES (?1, ?2, ?3, ?4, 1, ?5, ?5)";
-    let values = params![scope, write.name, write.description, write.content, Nanos(write.at)];
-    statement::execute(connection, sql, values)?;
-    Ok(connection.last_insert_rowid())
-}
-
-fn update(connection: &Connection, key: i64, write: &SkillWrite) -> rusqlite::Result<i64> {
-    let sql = "UPDATE skills SET description = ?, content = ?, updated_at = ?, revision = revision + 1
-        WHERE key = ?";
-    let values = params![write.description, write.content, Nanos(write.at), key];
-    statement::execute(connection, sql, values)?;
-    Ok(key)
+/// Writes the skill without its files, and returns the key that stands for it.
+fn write_row(
+    connection: &Connection,
+    scope: &UserScope,
+    write: &SkillWrite,
+    revision: u64,
+    created_at: Timestamp,
+) -> rusqlite::Result<i64> {
+    let SkillWrite { name, description, content, .. } = write;
+    let (created_at, updated_at, revision) = (Nanos(created_at), Nanos(write.at), Unsigned(revision));
+    let content_checksum = checksum::of(&[content])?;
+    let listed: [&dyn ToSql; 6] = [name, description, &created_at, &updated_at, &revision, &content_checksum];
+    let checksum = scopes::checksum(scope)?.values(&listed)?.finish();
+    let key = scopes::find_or_make(connection, scope)?;
+    let sql =
+        "INSERT INTO skills (scope, name, description, created_at, updated_at, revision, content_checksum,
+            checksum, content)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET description = excluded.description,
+            updated_at = excluded.updated_at, revision = excluded.revision, content = excluded.content,
+            content_checksum = excluded.content_checksum, checksum = excluded.checksum
+        RETURNING key";
+    let values = params![
+        key,
+        name,
+        description,
+        created_at,
+        updated_at,
+        revision,
+        content_checksum,
+        checksum,
+        content
+    ];
+    let key = statement::first(connection, sql, values, |row| row.get(0))?;
+    key.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
 fn write_files(
     connection: &Connection,
     key: i64,
-    files: &[(String, Option<String>)],
+    scope: &UserScope,
+    write: &SkillWrite,
 ) -> rusqlite::Result<()> {
-    for (path, content) in files {
+    for (path, content) in &write.files {
         match content {
             Some(content) => {
-                let sql = "INSERT INTO skill_files (skill, path, content) VALUES (?, ?, ?)
-                    ON CONFLICT DO UPDATE SET content = excluded.content";
-                statement::execute(connection, sql, params![key, path, content])?;
+                let content_checksum = checksum::of(&[content])?;
+                let bytes = Unsigned(u64::try_from(content.len()).unwrap_or(u64::MAX));
+                let listed: [&dyn ToSql; 4] = [&write.name, path, &bytes, &content_checksum];
+                let checksum = scopes::checksum(scope)?.values(&listed)?.finish();
+                let sql = "INSERT INTO skill_files (skill, path, content, content_checksum, checksum)
+                    VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET content = excluded.content,
+                        content_checksum = excluded.content_checksum, checksum = excluded.checksum";
+                statement::execute(connection, sql, params![key, path, content, content_checksum, checksum])?;
             }
             None => {
                 let sql = "DELETE FROM skill_files WHERE skill = ? AND path = ?";

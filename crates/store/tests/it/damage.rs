@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use petasos_core::event::Payload;
 use petasos_core::event::{Event, Scope, ToolConfirmation, Verdict};
 use petasos_core::key::KeyRecord;
+use petasos_core::memory::{LearnedSkill, Memories, SkillSummary, UserScope};
 use petasos_core::session::SessionRecord;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::suite::{agent, append, session, tenant, user_message};
 use petasos_store::{
-    AgentStore, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, Order, PageRequest, Result,
-    SessionFilter, SessionStore,
+    AgentStore, Checkpoint, Error, EventLog, EventQuery, GrantStore, KeyStore, MemoryStore, Order,
+    PageRequest, Result, SessionFilter, SessionStore, SkillStore, SkillWrite,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -32,6 +33,10 @@ struct Served {
     keys: Vec<KeyRecord>,
     key: Option<KeyRecord>,
     grants: Vec<String>,
+    memories: Memories,
+    skills: Vec<SkillSummary>,
+    skill: Option<LearnedSkill>,
+    skill_file: Option<String>,
 }
 
 const HASH: &str = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8";
@@ -71,9 +76,32 @@ async fn filled(directory: &TempDir) -> Served {
         let taken = Payload::ModelStarted(serde_json::from_value(taken).unwrap());
         store.append(append(id, 3, vec![taken])).await.unwrap();
     }
+    keep(&store).await;
     let served = served(&store).await.unwrap();
     store.close().await.unwrap();
     served
+}
+
+fn scope() -> UserScope {
+    UserScope { tenant: tenant("default"), agent_id: "helper".parse().unwrap(), user_id: "anna".into() }
+}
+
+/// Has the agent note something, and learn a skill.
+async fn keep(store: &SqliteStore) {
+    let note = json!([{ "id": "mem_1", "target": "user", "content": "likes tea", "source": "agent",
+        "created_at": "2026-01-02T03:04:05Z", "updated_at": "2026-01-02T03:04:05Z" }]);
+    store.replace_memories(&scope(), 0, serde_json::from_value(note).unwrap()).await.unwrap();
+    for expected_revision in [None, Some(1)] {
+        let write = SkillWrite {
+            name: "brewing".into(),
+            description: "How tea is made.".into(),
+            content: "Boil water.".repeat(20),
+            expected_revision,
+            files: vec![("cups.md".into(), Some("Two of them.".repeat(20)))],
+            at: Timestamp::UNIX_EPOCH,
+        };
+        store.write_skill(&scope(), write).await.unwrap();
+    }
 }
 
 async fn served(store: &SqliteStore) -> Result<Served> {
@@ -85,6 +113,10 @@ async fn served(store: &SqliteStore) -> Result<Served> {
         keys: store.keys(None).await?,
         key: store.key_by_hash(HASH).await?,
         grants: store.grants(&tenant("default"), &"helper".parse().unwrap(), "anna").await?,
+        memories: store.memories(&scope()).await?,
+        skills: store.skills(&scope()).await?,
+        skill: store.skill(&scope(), "brewing").await?,
+        skill_file: store.skill_file(&scope(), "brewing", "cups.md").await?,
     };
     for id in IDS {
         let id = id.parse().unwrap();
@@ -143,6 +175,13 @@ async fn rows_that_changed_are_refused_by_name() {
         ("UPDATE keys SET revoked_at = NULL", "key"),
         ("UPDATE keys SET scopes = '[\"admin\"]'", "key"),
         ("UPDATE grants SET tool = 'terminator'", "a grant of anna"),
+        ("UPDATE memories SET entries = replace(entries, 'tea', 'pea')", "the memories of agent helper"),
+        ("UPDATE memories SET revision = 7", "the memories of agent helper"),
+        ("UPDATE skills SET description = 'How coffee is made.'", "the skills of agent helper"),
+        ("UPDATE skills SET content = replace(content, 'Boil', 'Soil')", "skill brewing"),
+        ("UPDATE skills SET revision = 1", "the skills of agent helper"),
+        ("UPDATE skill_files SET content = replace(content, 'Two', 'Too')", "cups.md of skill brewing"),
+        ("UPDATE skill_files SET path = 'cups.mp'", "skill brewing"),
     ];
     for (sql, expected) in changes {
         let directory = TempDir::new().unwrap();

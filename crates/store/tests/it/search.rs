@@ -1,5 +1,6 @@
 //! The index of messages in a database file: how it comes to be, and that nothing is left in it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use petasos_core::memory::UserScope;
@@ -35,20 +36,39 @@ async fn write(directory: &TempDir, messages: usize) {
 async fn a_database_of_the_first_release_gets_its_messages_indexed() {
     let directory = TempDir::new().unwrap();
     write(&directory, 3).await;
-    let old = raw(&database(&directory));
-    old.execute_batch(
-        "DROP TABLE message_index; DROP TABLE unindexed_messages; DROP TABLE skill_files; DROP TABLE skills;
-        DROP TABLE memories; DROP TABLE scopes; DROP TABLE agent_usage; ALTER TABLE sessions DROP COLUMN view_checksum;
-        ALTER TABLE sessions DROP COLUMN header_checksum; PRAGMA user_version = 1",
-    )
-    .unwrap();
-    for table in ["agents", "agent_versions", "events", "checkpoints", "grants", "keys"] {
-        old.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN checksum")).unwrap();
+    let old = directory.path().join("old.db");
+    write_as_of_the_first_release(&old, &database(&directory));
+    for end in ["", "-wal", "-shm"] {
+        let mut path = database(&directory).into_os_string();
+        path.push(end);
+        drop(std::fs::remove_file(path));
     }
-    old.close().unwrap();
+    std::fs::rename(&old, database(&directory)).unwrap();
     let store = open(&database(&directory)).unwrap();
     assert_eq!(store.search_messages(&anna(), query("teapot")).await.unwrap().len(), 3);
     store.close().await.unwrap();
+}
+
+/// Copies a database into one that has nothing but what the first release knew.
+fn write_as_of_the_first_release(old: &Path, new: &Path) {
+    let schema = include_str!("../../src/sqlite/migrations/001_start.sql");
+    let database = raw(old);
+    database
+        .execute_batch(&format!(
+            "PRAGMA application_id = {}; PRAGMA user_version = 1; {schema} ATTACH '{}' AS new;",
+            0x5065_7461,
+            new.display()
+        ))
+        .unwrap();
+    for table in ["agents", "agent_versions", "sessions", "events", "checkpoints", "grants", "keys"] {
+        let columns = format!("SELECT group_concat(name) FROM pragma_table_info('{table}', 'main')");
+        let columns: String = database.query_row(&columns, [], |row| row.get(0)).unwrap();
+        let copy = format!("INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}");
+        database.execute_batch(&copy).unwrap();
+    }
+    // As any database of ours, whatever it was made with.
+    database.execute_batch("DETACH new; PRAGMA journal_mode = WAL;").unwrap();
+    database.close().unwrap();
 }
 
 #[tokio::test]

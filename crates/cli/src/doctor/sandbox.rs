@@ -1,0 +1,74 @@
+//! What confines the commands of agents.
+
+use std::path::Path;
+use std::time::Duration;
+
+use petasos_sandbox::{Backend, Command, Confine, Fallback, Sandbox, Streams, Supervisor};
+use tokio::io::AsyncReadExt;
+
+use super::Check;
+use crate::SUPERVISOR;
+use crate::config::Config;
+
+/// How long a command that does nothing may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What confines the commands of agents, found out by doing it.
+pub(super) async fn check(config: Config) -> Vec<Check> {
+    let what = "sandbox";
+    let sandbox = Sandbox::new(config.sandbox, Supervisor::this_program(&[SUPERVISOR]));
+    let report = sandbox.report().clone();
+    let backend = report.backend;
+    if let Some(missing) = report.missing {
+        let cure = "use a newer kernel, or set sandbox.backend to bubblewrap or docker";
+        return vec![match report.fallback {
+            Fallback::Refuse => {
+                Check::warn(what, format!("{backend}: {missing}; agents cannot run commands"), cure)
+            }
+            Fallback::Unconfined => Check::warn(
+                what,
+                format!("{backend}: {missing}; agents run commands without a sandbox"),
+                cure,
+            ),
+        }];
+    }
+    if sandbox.settings().backend == Backend::Bubblewrap
+        && let Err(problem) = try_out(&sandbox).await
+    {
+        let cure = "let bwrap make namespaces (the kernel or a container may forbid it), or set another sandbox.backend";
+        return vec![Check::warn(what, format!("{backend}: {problem}; agents cannot run commands"), cure)];
+    }
+    let mut checks = vec![Check::ok(what, format!("{backend}: {}", report.has.join(", ")))];
+    let cure = "use a newer kernel, or another sandbox.backend";
+    checks.extend(report.lacks.into_iter().map(|lack| Check::warn(what, lack, cure)));
+    checks
+}
+
+/// Runs a command that does nothing.
+async fn try_out(sandbox: &Sandbox) -> Result<(), String> {
+    let workspace = std::env::temp_dir().join(format!("petasos-doctor-{}", std::process::id()));
+    std::fs::create_dir_all(&workspace).map_err(|error| error.to_string())?;
+    let tried = tokio::time::timeout(PATIENCE, run(sandbox, &workspace)).await;
+    drop(std::fs::remove_dir_all(&workspace));
+    tried.unwrap_or_else(|_| Err(format!("a command that does nothing ran for {} s", PATIENCE.as_secs())))
+}
+
+async fn run(sandbox: &Sandbox, workspace: &Path) -> Result<(), String> {
+    let command = Command {
+        arguments: vec!["true".to_owned()],
+        env: Default::default(),
+        workspace: workspace.to_owned(),
+        directory: workspace.to_owned(),
+        streams: Streams::Merged,
+        confine: Confine::AsSet,
+    };
+    let mut process = sandbox.start(command).map_err(|error| error.to_string())?;
+    let mut said = String::new();
+    process.stdout.read_to_string(&mut said).await.map_err(|error| error.to_string())?;
+    let ended = process.wait().await;
+    match (ended.code, ended.problem) {
+        (Some(0), None) => Ok(()),
+        (_, Some(problem)) => Err(problem),
+        (_, None) => Err(said.trim().to_owned()),
+    }
+}
