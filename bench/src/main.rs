@@ -21,6 +21,7 @@ mod hooks;
 mod http;
 mod machine;
 mod memory;
+mod poll;
 mod process;
 mod relay;
 mod report;
@@ -49,7 +50,7 @@ struct Options {
     /// Few repetitions and small stores: shows that everything runs, not how fast it is.
     #[arg(long)]
     quick: bool,
-    /// Runs only these parts: turn, commands, hooks, relay, aap, deliveries, memory, search, startup, growth.
+    /// Runs only these parts: turn, commands, hooks, relay, aap, deliveries, poll, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
@@ -123,6 +124,9 @@ async fn main() -> Result<()> {
     }
     if wanted("deliveries") {
         report.show(deliveries::measure(&bench).await?);
+    }
+    if wanted("poll") {
+        report.show(poll::measure(&bench).await?);
     }
     if wanted("memory") {
         report.show(memory::measure(&bench).await?);

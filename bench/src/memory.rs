@@ -69,7 +69,7 @@ async fn open(server: &Server, sessions: &[String]) -> Result<Vec<Connection>> {
 }
 
 /// What the server uses once it has finished what it was doing.
-async fn settled(server: &Server) -> Result<Memory> {
+pub(crate) async fn settled(server: &Server) -> Result<Memory> {
     let mut last = server.memory()?;
     for _ in 0..20 {
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
 use crate::config::{Config, DeliveryConfig};
-use crate::delivery_secret;
 use crate::home::Home;
+use crate::{default_agent, delivery_secret};
 
 /// How long turns may take to end when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
@@ -69,6 +69,11 @@ impl Instance {
     /// The address that the server listens on.
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.local_addr()
+    }
+
+    /// Makes the agent that conversations are with unless they name another, if it is not there.
+    pub(crate) async fn ensure_default_agent(&self, model: &str) -> Result<()> {
+        default_agent::ensure(&self.engine, model).await
     }
 
     /// Goes on with the turns that the last process left unfinished. Returns how many there are.

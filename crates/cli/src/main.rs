@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod connect;
 mod database;
+mod default_agent;
 mod delivery_secret;
 mod doctor;
 mod env;

@@ -12,6 +12,7 @@ use crate::home::Home;
 use crate::hooks::{self, Asking};
 use crate::instance::Instance;
 use crate::server_file::ServerFile;
+use crate::talk::DEFAULT_MODEL;
 use crate::traces::Traces;
 use crate::{database, logging, output, signals};
 
@@ -40,6 +41,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
         Some(key) => key,
         None => AdminKey::make(),
     };
+    let default_model = config.default_model.clone();
     let listen = args.listen.unwrap_or_else(|| config.listen.clone());
     let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone(), hooks).await?;
     // Only now: a start that fails must not use up the one time that a new key is shown.
@@ -47,6 +49,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
 
     let shutdown = CancellationToken::new();
     signals::watch(shutdown.clone())?;
+    instance.ensure_default_agent(default_model.as_deref().unwrap_or(DEFAULT_MODEL)).await?;
     let recovered = instance.recover().await?;
     ServerFile::write(&home, instance.url(), &database, None)?;
     let (url, address) = (instance.url(), instance.address());

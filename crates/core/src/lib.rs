@@ -13,6 +13,7 @@ pub mod budget;
 pub mod compaction;
 pub mod context;
 pub mod conversation;
+pub mod customer;
 pub mod delivery;
 pub mod event;
 pub mod export;

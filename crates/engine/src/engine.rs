@@ -157,6 +157,11 @@ impl Engine {
         self.shared.tasks.wait().await;
     }
 
+    /// How many model calls a turn may make.
+    pub fn turn_model_calls(&self) -> u32 {
+        self.shared.limits.turn_model_calls
+    }
+
     /// What the engine counts.
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics

@@ -12,6 +12,7 @@ mod actor;
 mod agents;
 mod awake;
 mod compact;
+mod customers;
 mod delegate;
 mod deliveries;
 mod dispatch;
@@ -51,6 +52,7 @@ mod tool_run;
 mod warm;
 
 pub use agents::AgentChange;
+pub use customers::{CustomerDetail, NewCustomer};
 pub use deliveries::{DeliveryOptions, DeliverySettings, DeliveryView, NewView, Rendered, Retries};
 pub use engine::{Engine, Options};
 pub use error::{Error, Result};

@@ -8,7 +8,7 @@ use petasos_core::step::{Opening, UserEvent};
 
 use crate::engine::Shared;
 use crate::error::Result;
-use crate::prompt;
+use crate::{customers, prompt};
 
 /// What the turn is told that these events open; nothing if they open none.
 pub(crate) async fn of(
@@ -21,8 +21,12 @@ pub(crate) async fn of(
     if state.conversation.mode == Mode::Manual || !events.iter().any(may_open) {
         return Ok(Opening::default());
     }
-    let prompt = prompt::for_first_turn(shared, header, agent, state).await?;
-    Ok(Opening { prompt, customer: None })
+    let told = &state.conversation.variables;
+    let (prompt, customer) = tokio::try_join!(
+        prompt::for_first_turn(shared, header, agent, state),
+        customers::news(shared, &header.tenant, header.user_id.as_deref(), told),
+    )?;
+    Ok(Opening { prompt, customer })
 }
 
 fn may_open(event: &UserEvent) -> bool {

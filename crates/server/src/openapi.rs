@@ -202,6 +202,10 @@ impl Api {
         self.add("post", path, handler, operation)
     }
 
+    pub(crate) fn put(self, path: &'static str, handler: MethodRouter<App>, operation: Operation) -> Self {
+        self.add("put", path, handler, operation)
+    }
+
     pub(crate) fn patch(self, path: &'static str, handler: MethodRouter<App>, operation: Operation) -> Self {
         self.add("patch", path, handler, operation)
     }

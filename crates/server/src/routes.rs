@@ -20,6 +20,7 @@ pub(crate) fn guarded() -> Api {
     surfaces::herm::api()
         .and(surfaces::aap::api())
         .and(surfaces::conversation::api())
+        .and(surfaces::parlant::api())
         .and(deliveries::api())
         .and(schemas::api())
         .and(keys::api())

@@ -174,6 +174,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
         .layer(middleware::from_fn(surfaces::aap::as_protocol))
         .layer(middleware::from_fn(surfaces::conversation::as_coded))
+        .layer(middleware::from_fn(surfaces::parlant::as_detail))
         .layer(cors)
         .layer(middleware::from_fn(request_id::tag));
     Ok(router)

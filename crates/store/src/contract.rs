@@ -4,6 +4,7 @@
 //! machine. A write is seen whole or not at all. A page that follows a cursor repeats nothing and skips
 //! nothing that was there when the first page was read, however many rows were added since.
 
+mod customers;
 mod delivery;
 mod memory;
 mod search;
@@ -21,6 +22,7 @@ use petasos_core::key::KeyRecord;
 use petasos_core::session::{SessionRecord, SessionView, Status};
 use petasos_core::spending::DailyUsage;
 
+pub use self::customers::{CustomerChange, CustomerStore, KnownValue, VariableStore};
 pub use self::delivery::{
     AfterAttempt, Attempted, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, Outbox, Undelivered,
 };
@@ -29,11 +31,11 @@ pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, Mess
 pub use self::skills::{SkillStore, SkillWrite};
 use crate::error::Result;
 
-/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, and what is on
-/// its way out.
-pub trait Store: Sessions + Kept + KeyStore + UsageStore + DeliveryStore + Observe {}
+/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, customers, and
+/// what is on its way out.
+pub trait Store: Sessions + Kept + Known + KeyStore + UsageStore + DeliveryStore + Observe {}
 
-impl<S: Sessions + Kept + KeyStore + UsageStore + DeliveryStore + Observe> Store for S {}
+impl<S: Sessions + Kept + Known + KeyStore + UsageStore + DeliveryStore + Observe> Store for S {}
 
 /// Agents, sessions and their logs.
 pub trait Sessions: AgentStore + SessionStore + EventLog + MessageSearch {}
@@ -44,6 +46,11 @@ impl<S: AgentStore + SessionStore + EventLog + MessageSearch> Sessions for S {}
 pub trait Kept: GrantStore + MemoryStore + SkillStore {}
 
 impl<S: GrantStore + MemoryStore + SkillStore> Kept for S {}
+
+/// Customers, and what is known about them.
+pub trait Known: CustomerStore + VariableStore {}
+
+impl<S: CustomerStore + VariableStore> Known for S {}
 
 /// What a store has done since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -13,10 +13,10 @@ pub mod sqlite;
 pub mod suite;
 
 pub use contract::{
-    AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Checkpoint, Cursor, DeliveryFilter,
-    DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery, Expiring, GrantStore, Kept, KeyStore,
-    MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch, Observe, Order, Outbox,
-    Page, PageRequest, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store,
-    Undelivered, UsageStore,
+    AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Checkpoint, Cursor, CustomerChange,
+    CustomerStore, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery,
+    Expiring, GrantStore, Kept, KeyStore, Known, KnownValue, MemoryStore, MessageHit, MessageOrder,
+    MessageQuery, MessageRole, MessageSearch, Observe, Order, Outbox, Page, PageRequest, SessionFilter,
+    SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store, Undelivered, UsageStore, VariableStore,
 };
 pub use error::{Error, Result};

@@ -105,6 +105,11 @@ impl Client {
         self.send(Method::Post, path, Some(body.to_string().into())).await
     }
 
+    /// `PUT` with a JSON body.
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::Put, path, Some(body.to_string().into())).await
+    }
+
     /// `PATCH` with a JSON body.
     pub async fn patch(&self, path: &str, body: Value) -> Answer {
         self.send(Method::Patch, path, Some(body.to_string().into())).await

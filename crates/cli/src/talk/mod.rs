@@ -26,7 +26,7 @@ use crate::home::Home;
 use crate::signals::Interrupts;
 
 /// The model that needs no key and no network.
-const DEFAULT_MODEL: &str = "demo/echo";
+pub(crate) const DEFAULT_MODEL: &str = "demo/echo";
 
 /// Starts a conversation with the one that the arguments name.
 async fn begin<'a>(

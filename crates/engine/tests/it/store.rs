@@ -6,6 +6,7 @@ use futures_util::future::{BoxFuture, pending};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use petasos_core::agent::AgentVersion;
+use petasos_core::customer::{ContextVariable, Customer, VariableValue};
 use petasos_core::delivery::{Delivery, NewDelivery};
 use petasos_core::event::Event;
 use petasos_core::ids::{AgentId, DeliveryId, KeyId, SessionId, TenantId};
@@ -15,12 +16,13 @@ use petasos_core::session::SessionRecord;
 use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
-    AgentStore, Append, Asleep, Attempted, Checkpoint, DeliveryFilter, DeliveryStore, Due, DueRequest, Error,
-    EventLog, EventQuery, Expiring, GrantStore, KeyStore, MemoryStore, MessageHit, MessageQuery,
-    MessageSearch, Observe, Page, PageRequest, Result, SessionFilter, SessionStore, SkillStore, SkillWrite,
-    Stats, UsageStore,
+    AgentStore, Append, Asleep, Attempted, Checkpoint, CustomerChange, CustomerStore, DeliveryFilter,
+    DeliveryStore, Due, DueRequest, Error, EventLog, EventQuery, Expiring, GrantStore, KeyStore, KnownValue,
+    MemoryStore, MessageHit, MessageQuery, MessageSearch, Observe, Order, Page, PageRequest, Result,
+    SessionFilter, SessionStore, SkillStore, SkillWrite, Stats, UsageStore, VariableStore,
 };
 use petasos_testkit::within;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 /// Where an append stops for good.
@@ -394,5 +396,109 @@ impl DeliveryStore for WatchedStore {
 
     fn forget_deliveries(&self, before: Timestamp, limit: usize) -> BoxFuture<'_, Result<usize>> {
         self.inner.forget_deliveries(before, limit)
+    }
+}
+
+impl CustomerStore for WatchedStore {
+    fn create_customer(
+        &self,
+        customer: Customer,
+        variables: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<()>> {
+        self.inner.create_customer(customer, variables)
+    }
+
+    fn customer<'a>(&'a self, tenant: &'a TenantId, id: &'a str) -> BoxFuture<'a, Result<Option<Customer>>> {
+        self.inner.customer(tenant, id)
+    }
+
+    fn customers<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        order: Order,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<Customer>>> {
+        self.inner.customers(tenant, order, page)
+    }
+
+    fn count_customers<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<u64>> {
+        self.inner.count_customers(tenant)
+    }
+
+    fn change_customer<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a str,
+        change: CustomerChange,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<bool>> {
+        self.inner.change_customer(tenant, id, change, at)
+    }
+
+    fn delete_customer<'a>(&'a self, tenant: &'a TenantId, id: &'a str) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_customer(tenant, id)
+    }
+}
+
+impl VariableStore for WatchedStore {
+    fn variables<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<Vec<ContextVariable>>> {
+        self.inner.variables(tenant)
+    }
+
+    fn create_variable<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        name: &'a str,
+        description: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<ContextVariable>> {
+        self.inner.create_variable(tenant, name, description)
+    }
+
+    fn change_variable<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        variable: ContextVariable,
+    ) -> BoxFuture<'a, Result<bool>> {
+        self.inner.change_variable(tenant, variable)
+    }
+
+    fn delete_variable<'a>(&'a self, tenant: &'a TenantId, id: &'a str) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_variable(tenant, id)
+    }
+
+    fn values_of<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        customer: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<KnownValue>>> {
+        self.inner.values_of(tenant, customer)
+    }
+
+    fn values_by_customer<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        variable: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(String, VariableValue)>>> {
+        self.inner.values_by_customer(tenant, variable)
+    }
+
+    fn set_value<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        variable: &'a str,
+        customer: &'a str,
+        data: Value,
+        at: Timestamp,
+    ) -> BoxFuture<'a, Result<Option<VariableValue>>> {
+        self.inner.set_value(tenant, variable, customer, data, at)
+    }
+
+    fn delete_value<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        variable: &'a str,
+        customer: &'a str,
+    ) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_value(tenant, variable, customer)
     }
 }

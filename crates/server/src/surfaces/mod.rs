@@ -3,3 +3,4 @@
 pub(crate) mod aap;
 pub(crate) mod conversation;
 pub(crate) mod herm;
+pub(crate) mod parlant;

@@ -26,6 +26,8 @@ pub(super) enum Listing {
     Sessions,
     /// Deliveries of a tenant.
     Deliveries,
+    /// Customers of a tenant.
+    Customers,
 }
 
 impl Listing {
@@ -35,6 +37,7 @@ impl Listing {
             Listing::AgentVersions => b'v',
             Listing::Sessions => b's',
             Listing::Deliveries => b'd',
+            Listing::Customers => b'c',
         }
     }
 }
@@ -99,8 +102,8 @@ mod tests {
 
     use super::*;
 
-    const LISTINGS: [Listing; 4] =
-        [Listing::Agents, Listing::AgentVersions, Listing::Sessions, Listing::Deliveries];
+    const LISTINGS: [Listing; 5] =
+        [Listing::Agents, Listing::AgentVersions, Listing::Sessions, Listing::Deliveries, Listing::Customers];
 
     proptest! {
         #[test]

@@ -13,6 +13,7 @@ mod columns;
 mod connection;
 mod create;
 mod cursor;
+mod customers;
 mod deliveries;
 mod delivery_due;
 mod delivery_list;
@@ -35,6 +36,7 @@ mod sessions;
 mod skills;
 mod statement;
 mod usage;
+mod variables;
 mod wal;
 mod writer;
 

@@ -13,6 +13,7 @@
 )]
 
 pub mod agents;
+pub mod customers;
 pub mod deliveries;
 pub mod delivery_order;
 pub mod grants;
@@ -112,6 +113,15 @@ macro_rules! store_contract {
                 a_stale_writer_of_a_skill_is_refused
                 skills_belong_to_one_scope
                 a_deleted_skill_takes_its_files_with_it
+            }
+            customers {
+                a_customer_is_found_as_it_was_given
+                a_customer_exists_once_per_tenant
+                a_change_of_a_customer_is_whole
+                a_deleted_customer_takes_what_is_known_with_it
+                customers_are_listed_in_pages_either_way_round
+                what_is_known_is_set_read_and_forgotten
+                variables_belong_to_one_tenant
             }
             usage {
                 model_calls_are_counted_by_day

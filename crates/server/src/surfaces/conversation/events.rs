@@ -126,7 +126,7 @@ async fn list(
     let kinds = kinds(query.text("kinds"), &KINDS)?;
     let filter: Filter<ConversationEvent> =
         Box::new(move |event| kinds.is_empty() || kinds.contains(&event.kind()));
-    follow::respond::<ConversationView>(&app, &tenant, &session_id, reading, filter).await
+    follow::respond(&app, &tenant, &session_id, ConversationView::default(), reading, filter).await
 }
 
 /// The kinds of a comma list; none for all.

@@ -33,8 +33,8 @@ const MAX_EVENTS: usize = 10_000;
 /// No log is as long as this.
 const MAX_OFFSET: u64 = 1 << 62;
 
-/// A fold of the log into what one dialect shows. The default is right at the beginning of any turn.
-pub(crate) trait Fold: Default + Send + 'static {
+/// A fold of the log into what one dialect shows. A new one is right at the beginning of any turn.
+pub(crate) trait Fold: Send + 'static {
     /// An event as it is shown.
     type Shown: Serialize + Send + 'static;
 
@@ -77,12 +77,13 @@ pub(crate) async fn respond<F: Fold>(
     app: &App,
     tenant: &TenantId,
     session_id: &SessionId,
+    fold: F,
     reading: Reading,
     filter: Filter<F::Shown>,
 ) -> Result<Response, Problem> {
     let reader = app.engine.follow_turns(tenant, session_id, reading.from + 1).await?;
     let stopping = app.settings.stopping.clone();
-    let mut shown = Shown { reader, fold: F::default(), from: reading.from, filter, stopping };
+    let mut shown = Shown { reader, fold, from: reading.from, filter, stopping };
     if reading.streams {
         let (session_id, wait) = (session_id.clone(), reading.wait);
         return Ok(sse::respond(app, Streamed { shown, session_id, wait }));
@@ -106,6 +107,26 @@ pub(crate) async fn respond<F: Fold>(
         }
     }
     Ok(Json(events).into_response())
+}
+
+/// One event of a session, if there is such a one and it is shown.
+pub(crate) async fn one<F: Fold>(
+    app: &App,
+    tenant: &TenantId,
+    session_id: &SessionId,
+    mut fold: F,
+    sequence: u64,
+) -> Result<Option<F::Shown>, Problem> {
+    let sequence = sequence.min(MAX_OFFSET);
+    let mut reader = app.engine.follow_turns(tenant, session_id, sequence).await?;
+    while !reader.is_up_to_date() {
+        let Some(event) = reader.next_event().await? else { return Err(gone(session_id)) };
+        let shown = fold.push(&event);
+        if event.sequence >= sequence {
+            return Ok(shown.filter(|_| event.sequence == sequence));
+        }
+    }
+    Ok(None)
 }
 
 /// The events of a session as one dialect shows them.

@@ -3,22 +3,28 @@
 //! A support product opens a session for a customer, posts messages, and follows typed events by long poll or stream.
 //! Its sessions are sessions like any other; `view` is the one place that says what the log means as a conversation.
 
+mod customers;
 mod errors;
 mod events;
 mod failure;
-mod follow;
+pub(crate) mod follow;
 mod patch;
 mod sessions;
-mod types;
+pub(crate) mod types;
 mod view;
 mod webhook;
 
 pub(crate) use errors::{CodedError, as_coded};
+pub(crate) use events::{MAX_MESSAGE_CHARS, kinds, said};
+pub(crate) use follow::Fold;
+pub(crate) use patch::Patch;
+pub(crate) use sessions::{PLATFORM, check_title, oldest_first};
 pub(crate) use types::ConversationEvent;
+pub(crate) use view::{ConversationView, place};
 pub use webhook::conversation_view;
 
 use crate::openapi::Api;
 
 pub(crate) fn api() -> Api {
-    sessions::api().and(events::api())
+    sessions::api().and(events::api()).and(customers::api())
 }

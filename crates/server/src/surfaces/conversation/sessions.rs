@@ -24,7 +24,7 @@ use crate::problem::Problem;
 use crate::query::Query;
 
 /// The agent of sessions that name none.
-pub(crate) const DEFAULT_AGENT: &str = "interactiveAgent";
+const DEFAULT_AGENT: &str = "interactiveAgent";
 /// What hooks and listings call this surface.
 pub(crate) const PLATFORM: &str = "conversation";
 const MAX_TITLE_CHARS: usize = 500;
@@ -143,6 +143,11 @@ async fn create(
 ) -> Result<(StatusCode, Json<Conversation>), Problem> {
     check_title(body.title.as_deref())?;
     let agent_id: AgentId = id("agent", body.agent_id.as_deref().unwrap_or(DEFAULT_AGENT))?;
+    // An agent that is not there must not leave a customer behind.
+    engine.agent(&tenant, &agent_id, None).await?;
+    if let Some(customer) = &body.customer_id {
+        engine.register_customer(&tenant, customer).await?;
+    }
     let new = NewSession {
         user_id: body.customer_id,
         title: body.title,

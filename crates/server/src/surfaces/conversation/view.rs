@@ -162,7 +162,7 @@ impl ConversationView {
 }
 
 /// Where an event of the log is in the conversation.
-pub(super) fn place(event: &Event) -> Place {
+pub(crate) fn place(event: &Event) -> Place {
     Place { offset: event.sequence.saturating_sub(1), created_at: format!("{:.3}", event.created_at) }
 }
 

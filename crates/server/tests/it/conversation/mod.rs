@@ -1,7 +1,9 @@
 //! Conversations from outside.
 
 mod bad_input;
+mod customers;
 mod events;
+mod raw;
 mod reading;
 
 use petasos_core::ids::TenantId;

@@ -63,6 +63,21 @@ async fn a_stream_shows_what_is_there_then_what_comes_and_ends_when_nothing_does
 }
 
 #[tokio::test]
+async fn one_append_answers_every_poll_that_waits() {
+    let talk = Talk::start().await;
+    let polls = (0..200).map(|_| talk.read("wait_for_data=30"));
+    let append = async {
+        while talk.server.engine.held_sessions() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let said = json!({ "kind": "human_agent_message", "text": "I am here.", "author": "Ann" });
+        talk.post(said).await.expect(201)
+    };
+    let (answers, said) = tokio::join!(futures_util::future::join_all(polls), append);
+    assert!(answers.iter().all(|answer| *answer == [said.clone()]));
+}
+
+#[tokio::test]
 async fn a_poll_ends_with_its_session() {
     let talk = Talk::start().await;
     let waiting = talk.get("wait_for_data=30");

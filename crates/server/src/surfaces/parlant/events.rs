@@ -1,0 +1,89 @@
+//! Reading the events of a session.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing;
+use petasos_core::ids::{EventId, SessionId};
+use petasos_core::key::KeyScope;
+use serde_json::json;
+
+use super::errors::Detail;
+use super::types::{KINDS, RawEvent};
+use super::view::RawView;
+use crate::auth::ReadsSessions;
+use crate::openapi::{Api, Operation};
+use crate::path::id;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::server::App;
+use crate::surfaces::conversation::follow::{self, Filter, Reading};
+use crate::surfaces::conversation::kinds;
+
+pub(super) fn api() -> Api {
+    let read = KeyScope::SessionsRead;
+    let number = |default: u64| json!({ "type": "integer", "minimum": 0, "default": default });
+    let text = || json!({ "type": "string" });
+    Api::default()
+        .get(
+            "/parlant/sessions/{sessionId}/events",
+            routing::get(list),
+            Operation::new::<Vec<RawEvent>>(
+                "parlantListEvents",
+                "The events of a session; waits for the next one if there is none.",
+                read,
+            )
+            .query("min_offset", "The first offset that is wanted.", number(0))
+            .query("source", "Only those from this source.", text())
+            .query("trace_id", "Only those of this turn.", text())
+            .query("correlation_id", "The same as `trace_id`.", text())
+            .query("kinds", "A comma list of kinds.", text())
+            .query("wait_for_data", "How many seconds to wait if there is nothing.", number(60))
+            .query("sse", "A stream of events.", json!({ "type": "boolean", "default": false }))
+            .may_stream()
+            .fails_with::<Detail>(),
+        )
+        .get(
+            "/parlant/sessions/{sessionId}/events/{eventId}",
+            routing::get(get),
+            Operation::new::<RawEvent>("parlantReadEvent", "One event of a session.", read)
+                .fails_with::<Detail>(),
+        )
+}
+
+async fn list(
+    State(app): State<App>,
+    ReadsSessions(tenant): ReadsSessions,
+    Path(session): Path<String>,
+    query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let session_id: SessionId = id("session", &session)?;
+    let reading = Reading::read(&query, &headers)?;
+    let kinds = kinds(query.text("kinds"), &KINDS)?;
+    let wanted = |name: &str| query.text(name).map(str::to_owned);
+    let (source, trace) = (wanted("source"), wanted("trace_id").or_else(|| wanted("correlation_id")));
+    let filter: Filter<RawEvent> = Box::new(move |event| {
+        (kinds.is_empty() || kinds.contains(&event.kind))
+            && source.as_ref().is_none_or(|source| *source == event.source)
+            && trace.as_ref().is_none_or(|trace| *trace == event.trace_id)
+    });
+    let record = app.engine.session(&tenant, &session_id).await?;
+    let fold = RawView::of(&record.header);
+    follow::respond(&app, &tenant, &session_id, fold, reading, filter).await
+}
+
+async fn get(
+    State(app): State<App>,
+    ReadsSessions(tenant): ReadsSessions,
+    Path((session, event)): Path<(String, String)>,
+) -> Result<Json<RawEvent>, Problem> {
+    let session_id: SessionId = id("session", &session)?;
+    let record = app.engine.session(&tenant, &session_id).await?;
+    let not_found = || Problem::not_found("event", &event);
+    let sequence = EventId::sequence_in(&event, &session_id).ok_or_else(not_found)?;
+    let fold = RawView::of(&record.header);
+    let found = follow::one(&app, &tenant, &session_id, fold, sequence).await?;
+    found.map(Json).ok_or_else(not_found)
+}

@@ -1,0 +1,346 @@
+//! Sessions in raw shape.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing;
+use petasos_core::conversation::{ConversationChange, Mode};
+use petasos_core::ids::{AgentId, SessionId, TenantId};
+use petasos_core::key::KeyScope;
+use petasos_core::step::UserEvent;
+use petasos_engine::{Engine, NewSession, SessionChange, SessionDetail};
+use petasos_store::{Cursor, PageRequest, SessionFilter};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::GUEST;
+use super::errors::Detail;
+use super::types::{Listed, Listing};
+use crate::auth::{ReadsSessions, WritesSessions};
+use crate::body::Body;
+use crate::openapi::{Api, Operation};
+use crate::path::id;
+use crate::problem::Problem;
+use crate::query::Query;
+use crate::surfaces::conversation::{PLATFORM, Patch, check_title, oldest_first};
+
+/// Sessions that are read at once where all are wanted.
+const PAGE: usize = 100;
+const MAX_LABELS: usize = 64;
+const MAX_LABEL_CHARS: usize = 256;
+
+pub(super) fn api() -> Api {
+    let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
+    let text = || json!({ "type": "string" });
+    let filtered = |operation: Operation| {
+        operation.query("agent_id", "Only those of this agent.", text()).query(
+            "customer_id",
+            "Only those of this customer.",
+            text(),
+        )
+    };
+    Api::default()
+        .post(
+            "/parlant/sessions",
+            routing::post(create),
+            Operation::new::<Session>("parlantCreateSession", "Opens a session.", write)
+                .takes::<CreateSession>()
+                .query("allow_greeting", "Has no effect.", json!({ "type": "boolean" }))
+                .creates()
+                .fails_with::<Detail>(),
+        )
+        .get(
+            "/parlant/sessions",
+            routing::get(list),
+            filtered(Operation::new::<Listed<Session>>(
+                "parlantListSessions",
+                "Sessions, oldest first.",
+                read,
+            ))
+            .query("labels", "Only those with all of these labels.", text())
+            .query("sort", "Oldest or newest first.", json!({ "enum": ["asc", "desc"], "default": "asc" }))
+            .query("limit", "Asks for a page.", json!({ "type": "integer", "minimum": 1, "maximum": 100 }))
+            .query("cursor", "`next_cursor` of the page before.", text())
+            .fails_with::<Detail>(),
+        )
+        .delete(
+            "/parlant/sessions",
+            routing::delete(delete_many),
+            filtered(Operation::new::<()>("parlantDeleteSessions", "Removes all of these sessions.", write))
+                .empty()
+                .fails_with::<Detail>(),
+        )
+        .get(
+            "/parlant/sessions/{sessionId}",
+            routing::get(get),
+            Operation::new::<Session>("parlantGetSession", "A session.", read).fails_with::<Detail>(),
+        )
+        .patch(
+            "/parlant/sessions/{sessionId}",
+            routing::patch(change),
+            Operation::new::<Session>("parlantChangeSession", "Changes a session.", write)
+                .takes::<ChangeSession>()
+                .fails_with::<Detail>(),
+        )
+        .delete(
+            "/parlant/sessions/{sessionId}",
+            routing::delete(delete),
+            Operation::new::<()>("parlantDeleteSession", "Removes a session.", write)
+                .empty()
+                .fails_with::<Detail>(),
+        )
+}
+
+/// A session in raw shape.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ParlantSession")]
+pub(super) struct Session {
+    id: SessionId,
+    agent_id: AgentId,
+    /// `guest` if there is none.
+    customer_id: String,
+    creation_utc: String,
+    title: Option<String>,
+    mode: Mode,
+    consumption_offsets: Offsets,
+    metadata: Map<String, Value>,
+    labels: BTreeSet<String>,
+}
+
+/// How far readers are.
+#[derive(Serialize, Deserialize, JsonSchema, Default)]
+#[schemars(rename = "ParlantOffsets")]
+struct Offsets {
+    client: Option<u64>,
+}
+
+impl From<SessionDetail> for Session {
+    fn from(detail: SessionDetail) -> Self {
+        let conversation = detail.state.conversation;
+        Session {
+            id: detail.header.id,
+            agent_id: detail.header.agent_id,
+            customer_id: detail.header.user_id.unwrap_or_else(|| GUEST.to_owned()),
+            creation_utc: format!("{:.3}", detail.header.created_at),
+            title: detail.state.view.title,
+            mode: conversation.mode,
+            consumption_offsets: Offsets { client: conversation.client_offset },
+            metadata: detail.state.view.metadata,
+            labels: conversation.labels,
+        }
+    }
+}
+
+/// What a session is opened with.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ParlantCreateSession")]
+struct CreateSession {
+    agent_id: String,
+    customer_id: Option<String>,
+    title: Option<String>,
+    metadata: Option<Map<String, Value>>,
+    labels: Option<BTreeSet<String>>,
+}
+
+/// What can be changed about a session.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ParlantChangeSession")]
+struct ChangeSession {
+    consumption_offsets: Option<Offsets>,
+    title: Option<String>,
+    mode: Option<Mode>,
+    /// A session stays with its customer; this can only repeat it.
+    customer_id: Option<String>,
+    /// A session stays with its agent; this can only repeat it.
+    agent_id: Option<String>,
+    metadata: Option<Patch>,
+    labels: Option<ChangeLabels>,
+}
+
+/// Labels to add and to take away.
+#[derive(Deserialize, JsonSchema, Default)]
+#[schemars(rename = "ParlantChangeLabels")]
+struct ChangeLabels {
+    upsert: Option<BTreeSet<String>>,
+    remove: Option<BTreeSet<String>>,
+}
+
+async fn create(
+    State(engine): State<Engine>,
+    WritesSessions(tenant): WritesSessions,
+    Body(body): Body<CreateSession>,
+) -> Result<(StatusCode, Json<Session>), Problem> {
+    check_title(body.title.as_deref())?;
+    let labels = checked(body.labels.unwrap_or_default())?;
+    let agent_id: AgentId = id("agent", &body.agent_id)?;
+    let customer = body.customer_id.filter(|customer| customer != GUEST);
+    let new = NewSession {
+        user_id: customer.clone(),
+        title: body.title,
+        metadata: body.metadata.unwrap_or_default(),
+        platform: PLATFORM.to_owned(),
+        ..NewSession::default()
+    };
+    // An agent that is not there must not leave a customer behind.
+    engine.agent(&tenant, &agent_id, None).await?;
+    if let Some(customer) = &customer {
+        engine.register_customer(&tenant, customer).await?;
+    }
+    let record = engine.create_session(&tenant, &agent_id, new).await?;
+    if !labels.is_empty() {
+        let change = ConversationChange { labels: Some(labels), ..ConversationChange::default() };
+        engine.send(&tenant, &record.header.id, vec![UserEvent::Conversation(change)]).await?;
+    }
+    Ok((StatusCode::CREATED, Json(engine.session_detail(&tenant, &record.header.id).await?.into())))
+}
+
+fn checked(labels: BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
+    let fits = |label: &String| (1..=MAX_LABEL_CHARS).contains(&label.chars().count());
+    if labels.len() > MAX_LABELS || !labels.iter().all(fits) {
+        let problem = format!("must be at most {MAX_LABELS}, of 1 to {MAX_LABEL_CHARS} characters each");
+        return Err(Problem::validation("labels", problem));
+    }
+    Ok(labels)
+}
+
+fn filter(query: &Query) -> Result<SessionFilter, Problem> {
+    Ok(SessionFilter {
+        agent_id: query.parsed("agent_id", "the id of an agent")?,
+        user_id: query.text("customer_id").map(str::to_owned),
+        oldest_first: oldest_first(query)?.unwrap_or(true),
+        ..SessionFilter::default()
+    })
+}
+
+async fn list(
+    State(engine): State<Engine>,
+    ReadsSessions(tenant): ReadsSessions,
+    query: Query,
+) -> Result<Json<Listed<Session>>, Problem> {
+    let filter = filter(&query)?;
+    let labels: Vec<&str> = query.all("labels").collect();
+    let has =
+        |detail: &SessionDetail| labels.iter().all(|label| detail.state.conversation.labels.contains(*label));
+    let page = query.text("limit").map(|_| query.page()).transpose()?;
+    let after = page.as_ref().and_then(|page| page.after.clone());
+    let most = page.as_ref().map_or(usize::MAX, |page| page.limit);
+    let (found, next) = matching(&engine, &tenant, &filter, after, most, has).await?;
+    let items: Vec<Session> = found.into_iter().map(Session::from).collect();
+    if page.is_none() {
+        return Ok(Json(Listed::All(items)));
+    }
+    let total_count = if labels.is_empty() {
+        engine.count_sessions(&tenant, filter).await?
+    } else {
+        matching(&engine, &tenant, &filter, None, usize::MAX, has).await?.0.len() as u64
+    };
+    let next_cursor = next.map(|cursor| cursor.0);
+    Ok(Json(Listed::Page(Listing { items, total_count, has_more: next_cursor.is_some(), next_cursor })))
+}
+
+/// The first sessions of a listing that fit, and where to go on.
+async fn matching(
+    engine: &Engine,
+    tenant: &TenantId,
+    filter: &SessionFilter,
+    mut after: Option<Cursor>,
+    most: usize,
+    fits: impl Fn(&SessionDetail) -> bool,
+) -> Result<(Vec<SessionDetail>, Option<Cursor>), Problem> {
+    let mut found = Vec::new();
+    loop {
+        let limit = PAGE.min(most.saturating_sub(found.len()));
+        let page = engine.sessions(tenant, filter.clone(), PageRequest { after, limit }).await?;
+        let details = engine.session_details(tenant, &page.items).await?;
+        found.extend(details.into_iter().filter(|detail| fits(detail)));
+        after = page.next;
+        if after.is_none() || found.len() >= most {
+            return Ok((found, after));
+        }
+    }
+}
+
+async fn delete_many(
+    State(engine): State<Engine>,
+    WritesSessions(tenant): WritesSessions,
+    query: Query,
+) -> Result<StatusCode, Problem> {
+    let filter = filter(&query)?;
+    loop {
+        let page = PageRequest { after: None, limit: PAGE };
+        let page = engine.sessions(&tenant, filter.clone(), page).await?;
+        if page.items.is_empty() {
+            return Ok(StatusCode::NO_CONTENT);
+        }
+        for record in page.items {
+            match engine.delete_session(&tenant, &record.header.id).await {
+                // Somebody else was faster.
+                Ok(()) | Err(petasos_engine::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+async fn get(
+    State(engine): State<Engine>,
+    ReadsSessions(tenant): ReadsSessions,
+    Path(session): Path<String>,
+) -> Result<Json<Session>, Problem> {
+    Ok(Json(engine.session_detail(&tenant, &id("session", &session)?).await?.into()))
+}
+
+async fn change(
+    State(engine): State<Engine>,
+    WritesSessions(tenant): WritesSessions,
+    Path(session): Path<String>,
+    Body(body): Body<ChangeSession>,
+) -> Result<Json<Session>, Problem> {
+    let session_id: SessionId = id("session", &session)?;
+    check_title(body.title.as_deref())?;
+    let detail = engine.session_detail(&tenant, &session_id).await?;
+    stays("agent_id", body.agent_id.as_deref(), detail.header.agent_id.as_str())?;
+    stays("customer_id", body.customer_id.as_deref(), detail.header.user_id.as_deref().unwrap_or(GUEST))?;
+    let labels = body.labels.map(|change| {
+        let mut labels = detail.state.conversation.labels.clone();
+        labels.extend(change.upsert.into_iter().flatten());
+        let removed = change.remove.unwrap_or_default();
+        labels.retain(|label| !removed.contains(label));
+        labels
+    });
+    let conversation = ConversationChange {
+        mode: body.mode,
+        client_offset: body.consumption_offsets.and_then(|offsets| offsets.client),
+        labels: labels.map(checked).transpose()?,
+    };
+    let change =
+        SessionChange { title: body.title.map(Some), metadata: body.metadata.map(Patch::into_merge) };
+    if change != SessionChange::default() {
+        engine.change_session(&tenant, &session_id, change).await?;
+    }
+    if conversation != ConversationChange::default() {
+        engine.send(&tenant, &session_id, vec![UserEvent::Conversation(conversation)]).await?;
+    }
+    Ok(Json(engine.session_detail(&tenant, &session_id).await?.into()))
+}
+
+fn stays(field: &str, wanted: Option<&str>, actual: &str) -> Result<(), Problem> {
+    match wanted {
+        Some(wanted) if wanted != actual => {
+            Err(Problem::validation(field, format!("is {actual} for good; open another session")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn delete(
+    State(engine): State<Engine>,
+    WritesSessions(tenant): WritesSessions,
+    Path(session): Path<String>,
+) -> Result<StatusCode, Problem> {
+    engine.delete_session(&tenant, &id("session", &session)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,48 @@
+//! Events as they are on the wire.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// All kinds.
+pub(super) const KINDS: [&str; 4] = ["message", "status", "tool", "custom"];
+
+/// One event of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ParlantEvent")]
+pub(super) struct RawEvent {
+    pub(super) id: String,
+    /// Who it is from.
+    pub(super) source: String,
+    /// `message`, `status`, `tool` or `custom`.
+    pub(super) kind: &'static str,
+    pub(super) offset: u64,
+    pub(super) creation_utc: String,
+    /// The same for all events of a turn.
+    pub(super) trace_id: String,
+    /// The same as `trace_id`.
+    pub(super) correlation_id: String,
+    pub(super) data: Value,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) deleted: bool,
+}
+
+/// A page of a listing.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Parlant{T}Page")]
+pub(super) struct Listing<T> {
+    pub(super) items: Vec<T>,
+    /// How many there are on all pages.
+    pub(super) total_count: u64,
+    pub(super) has_more: bool,
+    pub(super) next_cursor: Option<String>,
+}
+
+/// A page if one was asked for, and all there is otherwise.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Parlant{T}Listing")]
+pub(super) enum Listed<T> {
+    All(Vec<T>),
+    Page(Listing<T>),
+}
