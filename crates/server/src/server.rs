@@ -172,9 +172,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         .layer(middleware::from_fn_with_state(app.clone(), metrics::count))
         .with_state(app)
         .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
-        .layer(middleware::from_fn(surfaces::aap::as_protocol))
-        .layer(middleware::from_fn(surfaces::conversation::as_coded))
-        .layer(middleware::from_fn(surfaces::parlant::as_detail))
+        .layer(middleware::from_fn(surfaces::in_shape))
         .layer(cors)
         .layer(middleware::from_fn(request_id::tag));
     Ok(router)

@@ -2,5 +2,8 @@
 
 pub(crate) mod aap;
 pub(crate) mod conversation;
+mod errors;
 pub(crate) mod herm;
 pub(crate) mod parlant;
+
+pub(crate) use errors::in_shape;

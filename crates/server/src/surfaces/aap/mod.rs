@@ -18,7 +18,7 @@ mod story;
 mod turns;
 mod types;
 
-pub(crate) use errors::as_protocol;
+pub(crate) use errors::error;
 
 use crate::openapi::Api;
 

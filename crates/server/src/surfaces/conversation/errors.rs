@@ -1,18 +1,13 @@
 //! Errors as `{"code", "message", "details"}`, the shape that conversations, routines and deliveries share.
 
 use axum::Json;
-use axum::extract::Request;
-use axum::http::{StatusCode, header};
-use axum::middleware::Next;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::problem::Said;
-
-/// The first parts of the paths whose errors look like this.
-const OURS: [&str; 4] = ["conversation", "routines", "runs", "deliveries"];
 
 /// The body of an error.
 #[derive(Serialize, JsonSchema)]
@@ -25,21 +20,10 @@ pub(crate) struct CodedError {
     details: Map<String, Value>,
 }
 
-/// Gives every error below our paths this shape, also those that no handler of ours has made.
-pub(crate) async fn as_coded(request: Request, next: Next) -> Response {
-    let first = request.uri().path().split('/').nth(1).unwrap_or_default();
-    let is_ours = OURS.contains(&first);
-    let response = next.run(request).await;
-    match response.extensions().get::<Said>().cloned() {
-        Some(said) if is_ours => {
-            let (mut parts, _) = response.into_parts();
-            parts.headers.remove(header::CONTENT_LENGTH);
-            let (status, code, details) = words(parts.status, said.code, said.fields);
-            let body = CodedError { code, message: said.message, details };
-            (status, parts.headers, Json(body)).into_response()
-        }
-        _ => response,
-    }
+/// A problem in this shape.
+pub(crate) fn error(status: StatusCode, said: Said) -> Response {
+    let (status, code, details) = words(status, said.code, said.fields);
+    (status, Json(CodedError { code, message: said.message, details })).into_response()
 }
 
 /// The status, code and details that stand for a problem here.

@@ -126,6 +126,8 @@ async fn list(
     let kinds = kinds(query.text("kinds"), &KINDS)?;
     let filter: Filter<ConversationEvent> =
         Box::new(move |event| kinds.is_empty() || kinds.contains(&event.kind()));
+    // Whoever waits, waits with as little as possible.
+    drop((query, headers));
     follow::respond(&app, &tenant, &session_id, ConversationView::default(), reading, filter).await
 }
 

@@ -14,7 +14,7 @@ pub(crate) mod types;
 mod view;
 mod webhook;
 
-pub(crate) use errors::{CodedError, as_coded};
+pub(crate) use errors::{CodedError, error};
 pub(crate) use events::{MAX_MESSAGE_CHARS, kinds, said};
 pub(crate) use follow::Fold;
 pub(crate) use patch::Patch;

@@ -69,8 +69,9 @@ async fn list(
             && source.as_ref().is_none_or(|source| *source == event.source)
             && trace.as_ref().is_none_or(|trace| *trace == event.trace_id)
     });
-    let record = app.engine.session(&tenant, &session_id).await?;
-    let fold = RawView::of(&record.header);
+    // Whoever waits, waits with as little as possible.
+    drop((query, headers));
+    let fold = RawView::of(&app.engine.session(&tenant, &session_id).await?.header);
     follow::respond(&app, &tenant, &session_id, fold, reading, filter).await
 }
 

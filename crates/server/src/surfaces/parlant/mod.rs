@@ -13,7 +13,7 @@ mod types;
 mod variables;
 mod view;
 
-pub(crate) use errors::as_detail;
+pub(crate) use errors::error;
 
 use crate::openapi::Api;
 
