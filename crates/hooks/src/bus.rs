@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
 use crate::arguments;
 use crate::complaints::Complaints;
@@ -19,6 +20,9 @@ use crate::contract::{
     Dispatch, Hooks, Observation, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart,
 };
 use crate::event::{EventSet, HookEvent};
+
+/// How many callbacks may be under way that nobody waits for.
+const MAX_BESIDE: usize = 64;
 
 /// Where callbacks come from.
 pub trait Source: Send + Sync + 'static {
@@ -99,12 +103,14 @@ enum Reply {
 pub struct Bus {
     sources: Vec<Arc<dyn Source>>,
     complaints: Arc<Complaints>,
+    /// Places for callbacks that nobody waits for.
+    beside: Arc<Semaphore>,
 }
 
 impl Bus {
     /// A bus over sources, the first of which is asked first.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Bus { sources, complaints: Arc::default() }
+        Bus { sources, complaints: Arc::default(), beside: Arc::new(Semaphore::new(MAX_BESIDE)) }
     }
 
     /// `pre_gateway_dispatch`: what is to be done about a message that a channel received. The arguments are `event`,
@@ -129,13 +135,25 @@ impl Bus {
                     continue;
                 }
                 if callback.runs_beside() {
-                    let (complaints, firing) = (Arc::clone(&self.complaints), firing.clone());
-                    tokio::spawn(async move { call(callback.as_ref(), &firing, &complaints).await });
+                    self.start_beside(callback, firing);
                 } else if let Some(reply) = call(callback.as_ref(), firing, &self.complaints).await {
                     take(firing, reply);
                 }
             }
         }
+    }
+
+    /// Calls a callback that nobody waits for, unless too many are under way.
+    fn start_beside(&self, callback: Arc<dyn Callback>, firing: &Firing) {
+        let Ok(place) = Arc::clone(&self.beside).try_acquire_owned() else {
+            let why = format!("it is not told: {MAX_BESIDE} that nobody waits for are under way");
+            return self.complaints.say(firing.event, callback.name(), &why);
+        };
+        let (complaints, firing) = (Arc::clone(&self.complaints), firing.clone());
+        tokio::spawn(async move {
+            call(callback.as_ref(), &firing, &complaints).await;
+            drop(place);
+        });
     }
 
     /// Hands a text from callback to callback, each of which may put another in its place.
@@ -332,3 +350,6 @@ fn dispatch(value: &Value) -> Option<Dispatch> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;
