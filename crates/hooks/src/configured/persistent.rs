@@ -3,9 +3,11 @@
 //! One firing has one of its processes to itself. While that is busy, another firing has another one started, up to a
 //! bound, so that no session waits for what a hook does for another. A process that has not answered in time is ended.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use petasos_sandbox::{Command, Confine, Handle, Sandbox, Streams};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
@@ -26,6 +28,8 @@ pub(crate) struct Persistent {
     idle: Mutex<Vec<Running>>,
     free: Semaphore,
     trouble: Mutex<Trouble>,
+    /// Whether it was ever heard to say more than it was asked.
+    is_chatty: AtomicBool,
 }
 
 /// One of its processes.
@@ -45,7 +49,13 @@ struct Trouble {
 impl Persistent {
     pub(crate) fn new(command: String) -> Self {
         let (idle, trouble) = (Mutex::default(), Mutex::default());
-        Persistent { command, idle, free: Semaphore::new(MAX_PROCESSES), trouble }
+        Persistent {
+            command,
+            idle,
+            free: Semaphore::new(MAX_PROCESSES),
+            trouble,
+            is_chatty: AtomicBool::new(false),
+        }
     }
 
     /// Has a payload answered.
@@ -74,11 +84,25 @@ impl Persistent {
         }
     }
 
-    /// A process that waits for something to do. Those that ended meanwhile are forgotten.
+    /// A process that waits for something to do. One that ended is forgotten, and so is one that said more than it was
+    /// asked: what it says next could be taken for an answer to something else.
     fn idle(&self) -> Option<Running> {
-        let mut idle = lock(&self.idle);
-        idle.retain(|running| running.handle.ended().is_none());
-        idle.pop()
+        loop {
+            let mut running = lock(&self.idle).pop()?;
+            if running.handle.ended().is_some() {
+                continue;
+            }
+            if running.is_quiet() {
+                return Some(running);
+            }
+            if !self.is_chatty.swap(true, Ordering::Relaxed) {
+                let command = &self.command;
+                tracing::warn!(
+                    command,
+                    "a persistent hook wrote more than one line for a firing and is started anew"
+                );
+            }
+        }
     }
 
     fn start(&self, place: &Place, sandbox: &Sandbox) -> Result<Running, String> {
@@ -111,12 +135,15 @@ impl Persistent {
 }
 
 impl Running {
-    async fn exchange(&mut self, payload: &[u8]) -> Result<String, String> {
-        if !self.stdout.buffer().is_empty() {
-            return Err(
-                "it wrote more than one line for a firing, so its answers are not to be trusted".to_owned()
-            );
+    /// Whether it has said nothing that was not read yet.
+    fn is_quiet(&mut self) -> bool {
+        match self.stdout.fill_buf().now_or_never() {
+            None => true,
+            Some(unread) => unread.is_ok_and(|unread| unread.is_empty()),
         }
+    }
+
+    async fn exchange(&mut self, payload: &[u8]) -> Result<String, String> {
         let gone = |_| "it ended before it answered".to_owned();
         let mut line = Vec::with_capacity(payload.len() + 1);
         line.extend_from_slice(payload);

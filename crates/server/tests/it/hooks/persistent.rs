@@ -52,7 +52,7 @@ async fn one_that_dies_or_hangs_or_chats_costs_its_firing_and_another_takes_over
         let (text, is_error) = result(&turn(&server, &session, "go").await);
         assert_eq!(is_error, !why.is_empty(), "{text}");
         assert!(text.contains(why), "{text}");
-        // A process that said too much is noticed at its next firing at the latest.
+        // A process that said too much is not asked again.
         for command in ["echo one", "echo two"] {
             server.model.script(runs(command));
             turn(&server, &session, "go").await;
