@@ -392,6 +392,7 @@ impl Actor {
 
     fn turn_info(&self, turn_id: String) -> TurnInfo {
         TurnInfo {
+            tenant: self.header.tenant.clone(),
             session_id: self.header.id.clone(),
             agent_id: self.header.agent_id.clone(),
             user_id: self.header.user_id.clone(),

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use crate::arguments;
 use crate::complaints::Complaints;
 use crate::contract::{
-    Dispatch, Hooks, Observation, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart,
+    Dispatch, Hooks, Observation, SessionRef, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart,
 };
 use crate::event::{EventSet, HookEvent};
 
@@ -31,6 +31,11 @@ pub trait Source: Send + Sync + 'static {
 
     /// Its callbacks for an event, in the order in which they are to run.
     fn callbacks(&self, event: HookEvent) -> Vec<Arc<dyn Callback>>;
+
+    /// What is wrong with it, for people who look after the server.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// One piece of user code for one event.
@@ -72,6 +77,8 @@ pub struct Firing {
     pub arguments: Map<String, Value>,
     /// Where a command runs; none where there is no session.
     pub workspace: Option<PathBuf>,
+    /// The session; none where there is none.
+    pub session: Option<SessionRef>,
 }
 
 impl Firing {
@@ -117,7 +124,8 @@ impl Bus {
     /// `gateway` and `session_store`.
     pub async fn pre_gateway_dispatch(&self, arguments: Map<String, Value>) -> Dispatch {
         let mut decision = None;
-        let mut firing = Firing { event: HookEvent::PreGatewayDispatch, arguments, workspace: None };
+        let mut firing =
+            Firing { event: HookEvent::PreGatewayDispatch, arguments, workspace: None, session: None };
         let take = |_: &mut Firing, reply| {
             if let Reply::Said(answer) = reply {
                 decision = decision.take().or_else(|| dispatch(&answer.value));
@@ -147,7 +155,7 @@ impl Bus {
     fn start_beside(&self, callback: Arc<dyn Callback>, firing: &Firing) {
         let Ok(place) = Arc::clone(&self.beside).try_acquire_owned() else {
             let why = format!("it is not told: {MAX_BESIDE} that nobody waits for are under way");
-            return self.complaints.say(firing.event, callback.name(), &why);
+            return self.complaints.say(firing.event.name(), callback.name(), &why);
         };
         let (complaints, firing) = (Arc::clone(&self.complaints), firing.clone());
         tokio::spawn(async move {
@@ -183,12 +191,12 @@ async fn call(callback: &dyn Callback, firing: &Firing, complaints: &Complaints)
     match answer {
         Ok(answer) => {
             if let Some(complaint) = &answer.complaint {
-                complaints.say(firing.event, callback.name(), complaint);
+                complaints.say(firing.event.name(), callback.name(), complaint);
             }
             Some(Reply::Said(answer))
         }
         Err(why) => {
-            complaints.say(firing.event, callback.name(), &why);
+            complaints.say(firing.event.name(), callback.name(), &why);
             let block = || Reply::Blocked(format!("hook {} failed closed: {why}", callback.name()));
             (callback.on_failure() == OnFailure::Block).then(block)
         }
@@ -198,6 +206,10 @@ async fn call(callback: &dyn Callback, firing: &Firing, complaints: &Complaints)
 impl Hooks for Bus {
     fn is_empty(&self) -> bool {
         self.sources.iter().all(|source| source.events().is_empty())
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.sources.iter().flat_map(|source| source.problems()).collect()
     }
 
     fn wants(&self, event: HookEvent) -> bool {
@@ -317,7 +329,8 @@ impl Hooks for Bus {
 }
 
 fn firing(turn: &TurnInfo, event: HookEvent, arguments: Map<String, Value>) -> Firing {
-    Firing { event, arguments, workspace: Some(turn.workspace.clone()) }
+    let session = SessionRef { tenant: turn.tenant.clone(), session_id: turn.session_id.clone() };
+    Firing { event, arguments, workspace: Some(turn.workspace.clone()), session: Some(session) }
 }
 
 /// The message of a valid block. Anything else is no decision.

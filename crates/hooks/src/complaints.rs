@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::event::HookEvent;
-
 /// How long a callback that fails in ever new ways stays unmentioned after it was mentioned.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// What was said last about each callback. There are as many as somebody configured, so it stays small.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints(Mutex<HashMap<(HookEvent, String), Said>>);
+pub(crate) struct Complaints(Mutex<HashMap<(String, String), Said>>);
 
 #[derive(Debug)]
 struct Said {
@@ -21,25 +19,25 @@ struct Said {
 
 impl Complaints {
     /// Warns, unless that was said before or something else was a moment ago.
-    pub(crate) fn say(&self, event: HookEvent, hook: &str, what: &str) {
+    pub(crate) fn say(&self, event: &str, hook: &str, what: &str) {
         if self.is_news(event, hook, what, Instant::now()) {
-            tracing::warn!(%event, hook, "a hook failed: {what}");
+            tracing::warn!(event, hook, "a hook failed: {what}");
         } else {
-            tracing::debug!(%event, hook, "a hook failed again: {what}");
+            tracing::debug!(event, hook, "a hook failed again: {what}");
         }
     }
 
-    fn is_news(&self, event: HookEvent, hook: &str, what: &str, now: Instant) -> bool {
+    fn is_news(&self, event: &str, hook: &str, what: &str, now: Instant) -> bool {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let said = Said { what: what.to_owned(), when: now };
-        match all.get_mut(&(event, hook.to_owned())) {
+        match all.get_mut(&(event.to_owned(), hook.to_owned())) {
             Some(last) if last.what == what || now.duration_since(last.when) < QUIET => false,
             Some(last) => {
                 *last = said;
                 true
             }
             None => {
-                all.insert((event, hook.to_owned()), said);
+                all.insert((event.to_owned(), hook.to_owned()), said);
                 true
             }
         }
@@ -54,7 +52,7 @@ mod tests {
     fn the_same_is_said_once_and_anything_else_after_a_while() {
         let complaints = Complaints::default();
         let start = Instant::now();
-        let news = |hook, what, after| complaints.is_news(HookEvent::PreToolCall, hook, what, start + after);
+        let news = |hook, what, after| complaints.is_news("pre_tool_call", hook, what, start + after);
         assert!(news("a", "no", Duration::ZERO));
         assert!(news("b", "no", Duration::ZERO), "each hook has its own");
         assert!(!news("a", "no", QUIET * 9));

@@ -8,15 +8,26 @@ use std::path::PathBuf;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use petasos_core::ids::{AgentId, SessionId};
+use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::model::{Message, Usage};
 use serde_json::{Map, Value};
 
 use crate::event::HookEvent;
 
+/// A session, and whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRef {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// Its id.
+    pub session_id: SessionId,
+}
+
 /// The turn that a hook is told about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnInfo {
+    /// Whose session it is.
+    pub tenant: TenantId,
     /// The session.
     pub session_id: SessionId,
     /// The agent.
@@ -249,6 +260,11 @@ pub trait Hooks: Send + Sync + 'static {
     /// Whether there is no user code at all, so that nobody need be told or asked.
     fn is_empty(&self) -> bool {
         false
+    }
+
+    /// What is wrong with user code, for people who look after the server.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Whether somebody wants to hear of an event, so that what it takes to tell is worth putting together.

@@ -16,6 +16,7 @@ mod consent;
 mod contract;
 mod event;
 mod history;
+pub mod python;
 pub mod synthetic;
 
 pub use bus::{Answer, Bus, Callback, Firing, OnFailure, Source};
@@ -24,7 +25,7 @@ pub use configured::{
 };
 pub use consent::{Allowlist, Consent, accepts, admitted, is_yes, modified_at};
 pub use contract::{
-    Approval, CallStatus, Dispatch, Hooks, NoHooks, Observation, TerminalOutput, ToolCall, ToolResult,
-    TurnInfo, TurnStart,
+    Approval, CallStatus, Dispatch, Hooks, NoHooks, Observation, SessionRef, TerminalOutput, ToolCall,
+    ToolResult, TurnInfo, TurnStart,
 };
 pub use event::{EventSet, HookEvent};

@@ -13,7 +13,7 @@ pub fn firing(event: HookEvent, tool: Option<&str>, given: Map<String, Value>) -
         arguments.insert("tool_name".to_owned(), tool.into());
     }
     arguments.extend(given);
-    Firing { event, arguments, workspace: None }
+    Firing { event, arguments, workspace: None, session: None }
 }
 
 fn made_up(event: HookEvent) -> Map<String, Value> {

@@ -70,6 +70,7 @@ fn bus(fakes: Vec<Fake>) -> Bus {
 
 fn turn() -> TurnInfo {
     TurnInfo {
+        tenant: petasos_core::ids::TenantId::default_tenant(),
         session_id: "session_1".parse().unwrap(),
         agent_id: "agent_1".parse().unwrap(),
         user_id: None,

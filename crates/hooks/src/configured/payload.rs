@@ -63,7 +63,7 @@ mod tests {
 
     fn told(event: HookEvent, arguments: Value) -> String {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let firing = Firing { event, arguments, workspace: None };
+        let firing = Firing { event, arguments, workspace: None, session: None };
         String::from_utf8(text(&firing, "/home/user/project")).unwrap()
     }
 
@@ -92,7 +92,12 @@ mod tests {
     fn arguments_are_read_back_from_either_shape() {
         let arguments = json!({ "tool_name": "terminal", "args": {}, "session_id": "s", "task_id": "t" });
         let Value::Object(arguments) = arguments else { panic!() };
-        let firing = Firing { event: HookEvent::PreToolCall, arguments: arguments.clone(), workspace: None };
+        let firing = Firing {
+            event: HookEvent::PreToolCall,
+            arguments: arguments.clone(),
+            workspace: None,
+            session: None,
+        };
         let payload = serde_json::from_slice(&text(&firing, "")).unwrap();
         assert_eq!(arguments_of(payload), arguments);
         assert_eq!(arguments_of(arguments.clone()), arguments);

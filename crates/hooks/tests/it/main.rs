@@ -1,0 +1,7 @@
+//! Hooks from outside: real scripts and real Python.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod python;
+
+petasos_sandbox::supervisor_of_tests!();
