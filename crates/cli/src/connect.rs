@@ -19,9 +19,9 @@ use crate::args::ConnectArgs;
 use crate::config::Config;
 use crate::env::{self, Environment};
 use crate::home::Home;
-use crate::hooks::{self, Asking};
 use crate::instance::{Instance, Stopped};
 use crate::server_file::ServerFile;
+use crate::user_code::{Extent, UserCode};
 use crate::{database, logging, output};
 
 const LOG_LEVEL: &str = "warn";
@@ -86,13 +86,13 @@ impl Connection {
             }
             Found::Store(store, database) => {
                 let admin = AdminKey::find(&home, environment)?.unwrap_or_else(AdminKey::make);
-                let asking = match purpose {
-                    Purpose::Administer => Asking::Never,
-                    Purpose::Run | Purpose::Chat => Asking::Allowed,
+                let extent = match purpose {
+                    Purpose::Administer => Extent::Configured,
+                    Purpose::Run | Purpose::Chat => Extent::Turns,
                 };
-                let hooks = hooks::bus(&config, &home, environment, asking)?;
-                let listen = "127.0.0.1:0";
-                let instance = Instance::bind(config, store, &home, listen, admin.key.clone(), hooks).await?;
+                let user_code = UserCode::start(&config, &home, environment, extent).await?;
+                let (listen, key) = ("127.0.0.1:0", admin.key.clone());
+                let instance = Instance::bind(config, store, &home, listen, key, user_code).await?;
                 Connection::embed(instance, &database, args, home, admin, purpose).await
             }
         }

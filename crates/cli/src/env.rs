@@ -21,6 +21,8 @@ pub(crate) const LOG: &str = "PETASOS_LOG";
 pub(crate) const URL: &str = "PETASOS_URL";
 /// Whether every configured hook may run.
 pub(crate) const ACCEPT_HOOKS: &str = "PETASOS_ACCEPT_HOOKS";
+/// Plugins of the working directory are used too.
+pub(crate) const ENABLE_PROJECT_PLUGINS: &str = "PETASOS_ENABLE_PROJECT_PLUGINS";
 /// No colours, not even on a terminal.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
 /// Who is at the terminal.
@@ -57,8 +59,7 @@ impl Environment {
 
     /// Whether every configured hook may run.
     pub(crate) fn accepts_hooks(&self) -> bool {
-        let word = self.get(ACCEPT_HOOKS).and_then(|word| word.to_str());
-        self.accept_hooks || word.is_some_and(petasos_hooks::is_yes)
+        self.accept_hooks || self.is_on(ACCEPT_HOOKS)
     }
 
     /// All variables that are text, without the key to the server: what hooks inherit.
@@ -106,6 +107,11 @@ impl Environment {
         let value = self.text(name)?;
         let value = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         Ok(value.map(SecretString::from))
+    }
+
+    /// Whether a switch is on.
+    pub(crate) fn is_on(&self, name: &str) -> bool {
+        self.get(name).and_then(|word| word.to_str()).is_some_and(petasos_hooks::is_yes)
     }
 
     fn get(&self, name: &str) -> Option<&OsString> {

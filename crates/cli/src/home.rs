@@ -85,6 +85,16 @@ impl Home {
         self.path.join("shell-hooks-allowlist.json")
     }
 
+    /// The directory with plugins.
+    pub(crate) fn plugins(&self) -> PathBuf {
+        self.path.join("plugins")
+    }
+
+    /// The directory with gateway hooks.
+    pub(crate) fn hooks(&self) -> PathBuf {
+        self.path.join("hooks")
+    }
+
     /// The file that says where the running server is.
     pub(crate) fn server(&self) -> PathBuf {
         self.path.join("server.json")

@@ -23,6 +23,7 @@ use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
 use crate::config::{Config, DeliveryConfig};
 use crate::home::Home;
+use crate::user_code::UserCode;
 use crate::{default_agent, delivery_secret};
 
 /// How long turns may take to end when the server stops.
@@ -36,6 +37,7 @@ pub(crate) struct Instance {
     engine: Engine,
     store: SqliteStore,
     agent_files: AgentFiles,
+    user_code: UserCode,
 }
 
 impl Instance {
@@ -46,13 +48,13 @@ impl Instance {
         home: &Home,
         listen: &str,
         admin_key: SecretString,
-        hooks: Bus,
+        user_code: UserCode,
     ) -> Result<Instance> {
-        match bind(config, store.clone(), home, listen, admin_key, hooks).await {
+        match bind(config, store.clone(), home, listen, admin_key, &user_code).await {
             Ok((server, engine)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
                 agent_files.sync(&engine).await;
-                Ok(Instance { server, engine, store, agent_files })
+                Ok(Instance { server, engine, store, agent_files, user_code })
             }
             Err(error) => {
                 store.close().await.context("close the store")?;
@@ -76,6 +78,11 @@ impl Instance {
         default_agent::ensure(&self.engine, model).await
     }
 
+    /// Tells gateway hooks that the server is there.
+    pub(crate) fn tell_startup(&self) {
+        self.user_code.tell_startup();
+    }
+
     /// Goes on with the turns that the last process left unfinished. Returns how many there are.
     pub(crate) async fn recover(&self) -> Result<usize> {
         self.engine.recover().await.context("cannot find the sessions that were running")
@@ -83,7 +90,7 @@ impl Instance {
 
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken) -> Stopped {
-        let Instance { server, engine, store, agent_files } = self;
+        let Instance { server, engine, store, agent_files, user_code } = self;
         let watching = tokio::spawn(agent_files.watch(engine.clone()));
         let serving = async {
             let result = server.run(shutdown.clone()).await;
@@ -96,6 +103,7 @@ impl Instance {
             engine.shutdown(GRACE).await;
         };
         let (served, ()) = tokio::join!(serving, ending);
+        user_code.stop();
         Stopped { served, store }
     }
 }
@@ -121,7 +129,7 @@ async fn bind(
     home: &Home,
     listen: &str,
     admin_key: SecretString,
-    hooks: Bus,
+    user_code: &UserCode,
 ) -> Result<(Server, Engine)> {
     let client = petasos_net::Client::new(&config.net)?;
     let mcp = McpServers::new(
@@ -132,8 +140,10 @@ async fn bind(
         supervisor(),
     )?;
     let pages = petasos_net::Client::guarded(&config.net, config.guard.clone())?;
-    let tools =
+    let mut tools =
         tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
+    user_code.add_tools(&mut tools, &config.plugins);
+    let hooks = Bus::new(user_code.sources());
     let backups = petasos_server::Backups {
         store: Arc::new(store.clone()),
         directory: home.backups(),
@@ -156,6 +166,7 @@ async fn bind(
         },
         deliveries,
     });
+    user_code.serve(&engine);
     let options = petasos_server::Options {
         engine: engine.clone(),
         admin_key,

@@ -31,6 +31,7 @@ mod signals;
 mod table;
 mod talk;
 mod traces;
+mod user_code;
 mod yaml;
 
 use std::process::ExitCode;
@@ -89,6 +90,7 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
         Command::Chat(args) => Box::pin(talk::chat::run(args, environment)).await?,
         Command::Serve(args) => Box::pin(serve::run(args, environment)).await?,
         Command::Hooks(args) => return Box::pin(hooks::run(args, environment)).await,
+        Command::Plugins(args) => commands::plugins::run(args, environment)?,
         Command::Completions(args) => completions::run(args.shell)?,
         Command::Keys(args) => {
             let tenant = args.connect.tenant.as_deref();

@@ -9,11 +9,11 @@ use crate::banner::{self, Banner};
 use crate::config::Config;
 use crate::env::Environment;
 use crate::home::Home;
-use crate::hooks::{self, Asking};
 use crate::instance::Instance;
 use crate::server_file::ServerFile;
 use crate::talk::DEFAULT_MODEL;
 use crate::traces::Traces;
+use crate::user_code::{Extent, UserCode};
 use crate::{database, logging, output, signals};
 
 const LOG_LEVEL: &str = "info";
@@ -31,7 +31,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let hooks = hooks::bus(&config, &home, environment, Asking::Allowed)?;
+    let user_code = UserCode::start(&config, &home, environment, Extent::All).await?;
     let database = database::path(args.home.database_url.as_deref(), &home)?;
     home.create()?;
     let store = database::open(database.clone()).await??;
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     };
     let default_model = config.default_model.clone();
     let listen = args.listen.unwrap_or_else(|| config.listen.clone());
-    let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone(), hooks).await?;
+    let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone(), user_code).await?;
     // Only now: a start that fails must not use up the one time that a new key is shown.
     admin_key.keep(&home)?;
 
@@ -56,6 +56,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, recovered, "ready");
     output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;
 
+    instance.tell_startup();
     let stopped = instance.run(shutdown).await;
     let removed = ServerFile::remove_own(&home);
     let closed = stopped.close().await;

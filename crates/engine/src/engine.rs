@@ -167,6 +167,11 @@ impl Engine {
         &self.shared.metrics
     }
 
+    /// What is wrong although everything goes on, for people who look after the server.
+    pub fn problems(&self) -> Vec<String> {
+        self.shared.hooks.problems()
+    }
+
     /// What the store has done.
     pub fn store_stats(&self) -> petasos_store::Stats {
         self.shared.store.stats()

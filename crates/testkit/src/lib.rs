@@ -4,6 +4,8 @@
 //! Nothing here may be used by the product. What waits, waits for the thing itself and gives up loudly.
 
 pub mod client;
+#[cfg(feature = "server")]
+pub mod loopback;
 pub mod mcp_server;
 pub mod model_server;
 pub mod receiver;
@@ -15,6 +17,8 @@ use std::future::Future;
 use std::time::Duration;
 
 pub use client::{Answer, Client, EventStream, Frame};
+#[cfg(feature = "server")]
+pub use loopback::Loopback;
 pub use mcp_server::{McpAnswers, McpServer};
 pub use model_server::{Gate, ModelServer, Reply};
 #[cfg(feature = "server")]

@@ -3,6 +3,7 @@
 mod admin;
 mod deliveries;
 mod hooks;
+mod plugins;
 mod talk;
 
 use std::num::NonZero;
@@ -17,6 +18,7 @@ pub(crate) use self::admin::{
 };
 pub(crate) use self::deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryFilterArgs};
 pub(crate) use self::hooks::{HooksArgs, HooksCommand};
+pub(crate) use self::plugins::{PluginsArgs, PluginsCommand};
 pub(crate) use self::talk::{ChatArgs, PartnerArgs, RunArgs};
 
 const EXAMPLES: &str = "\
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     Backup(BackupArgs),
     /// List, try out and check hooks, and take back consent to them
     Hooks(HooksArgs),
+    /// List plugins, switch them on and off
+    Plugins(PluginsArgs),
     /// Check the installation and say how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell

@@ -4,7 +4,9 @@ mod catalog;
 mod deliveries;
 mod egress;
 mod file;
+mod list_edit;
 mod mcp;
+mod plugins;
 mod providers;
 mod read;
 #[cfg(test)]
@@ -26,6 +28,8 @@ use petasos_tools::web_search::SearchEngine;
 pub(crate) use self::deliveries::DeliveryConfig;
 pub(crate) use self::file::LogFormat;
 use self::file::{File, Price, Seconds};
+pub(crate) use self::list_edit::{Want, edit as edit_list};
+pub(crate) use self::plugins::{PluginConfig, gateway_hooks};
 use self::read::Presence;
 use crate::env::{self, Environment};
 use crate::home::Home;
@@ -95,6 +99,8 @@ pub(crate) struct Config {
     pub(crate) log_level: Option<String>,
     /// What a line of the log looks like.
     pub(crate) log_format: LogFormat,
+    /// Plugins.
+    pub(crate) plugins: PluginConfig,
     /// What is odd but no reason not to start.
     pub(crate) warnings: Vec<String>,
 }
@@ -158,6 +164,7 @@ impl Config {
             }),
             log_level: environment.text(env::LOG)?.or(file.log.level),
             log_format: file.log.format,
+            plugins: PluginConfig::resolve(file.plugins, environment)?,
             warnings,
         })
     }

@@ -4,7 +4,9 @@
 
 mod checks;
 mod mcp;
+mod plugins;
 mod providers;
+mod running;
 mod sandbox;
 
 use anyhow::Result;
@@ -79,8 +81,10 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);
         checks.extend(mcp::check(&config).await);
+        checks.extend(plugins::check(&config, &home).await);
         checks.extend(sandbox::check(config).await);
     }
+    checks.extend(running::check(&home).await);
     checks.push(checks::python());
     let failed = checks.iter().any(|check| check.status == Status::Fail);
     if args.format.json {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use petasos_hooks::{
-    Allowlist, Bus, ConfiguredHook, ConfiguredHooks, HookSpec, Place, Reach, Source, Specs, admitted,
+    Allowlist, ConfiguredHook, ConfiguredHooks, HookSpec, Place, Reach, Source, Specs, admitted,
 };
 use petasos_sandbox::{Backend, Sandbox, Settings};
 use serde_json::Value;
@@ -43,8 +43,13 @@ pub(crate) enum Asking {
     Never,
 }
 
-/// All hooks of an installation that may run.
-pub(crate) fn bus(config: &Config, home: &Home, environment: &Environment, asking: Asking) -> Result<Bus> {
+/// All hooks of the configuration that may run.
+pub(crate) fn source(
+    config: &Config,
+    home: &Home,
+    environment: &Environment,
+    asking: Asking,
+) -> Result<Option<Arc<dyn Source>>> {
     let place = place(home, environment)?;
     let specs = Specs::read(&config.hooks.block, &place.env);
     for warning in &specs.warnings {
@@ -56,12 +61,11 @@ pub(crate) fn bus(config: &Config, home: &Home, environment: &Environment, askin
         Asking::Allowed => ask(hook),
         Asking::Never => Some(false),
     });
-    let mut sources: Vec<Arc<dyn Source>> = Vec::new();
-    if !hooks.is_empty() {
-        let reach = Arc::new(reach(config, place)?);
-        sources.push(Arc::new(ConfiguredHooks::new(ready(hooks, &reach))));
+    if hooks.is_empty() {
+        return Ok(None);
     }
-    Ok(Bus::new(sources))
+    let reach = Arc::new(reach(config, place)?);
+    Ok(Some(Arc::new(ConfiguredHooks::new(ready(hooks, &reach)))))
 }
 
 /// Makes hooks ready. One that cannot be is left out.

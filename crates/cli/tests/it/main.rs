@@ -20,6 +20,7 @@ mod hooks;
 mod installation;
 mod keys;
 mod kill;
+mod plugins;
 mod refusals;
 mod run;
 mod serve;

@@ -1,0 +1,52 @@
+//! Checks of plugins and gateway hooks: they are loaded as a server would load them.
+
+use petasos_hooks::Source as _;
+use petasos_hooks::python::{PythonHosts, Status};
+
+use super::Check;
+use crate::config::{Config, gateway_hooks};
+use crate::home::Home;
+use crate::instance::supervisor;
+
+/// Loads everything that is switched on, and says what cannot be.
+pub(super) async fn check(config: &Config, home: &Home) -> Vec<Check> {
+    let plugins = config.plugins.plugins(home);
+    let mut checks: Vec<Check> = Vec::new();
+    for plugin in &plugins {
+        if let Status::Broken(problem) = &plugin.status {
+            let cure = "mend the file, or remove the directory";
+            checks.push(Check::warn(
+                format!("plugin {}", plugin.key),
+                format!("is left out: {problem}"),
+                cure,
+            ));
+        }
+    }
+    let enabled: Vec<_> = plugins.into_iter().filter(|plugin| plugin.is_enabled()).collect();
+    let hooks = gateway_hooks(&home.hooks());
+    if enabled.is_empty() && hooks.is_empty() {
+        return checks;
+    }
+    let hosts = PythonHosts::start(config.plugins.settings(home), supervisor(), &enabled, &hooks);
+    hosts.loaded().await;
+    let unloaded = hosts.unloaded();
+    for (name, problem) in &unloaded {
+        let cure = format!("mend it, or switch it off: petasos plugins disable {name}");
+        checks.push(Check::warn(format!("plugin {name}"), format!("cannot be loaded: {problem}"), cure));
+    }
+    let problems = hosts.problems();
+    let what = "python host";
+    checks.extend(problems.iter().map(|problem| {
+        Check::fail(
+            what,
+            problem.clone(),
+            "look at the log of petasos serve, and mend or disable what it names",
+        )
+    }));
+    if problems.is_empty() {
+        let loaded = enabled.len() + hooks.len() - unloaded.len();
+        checks.push(Check::ok(what, format!("runs {loaded} plugins and gateway hooks")));
+    }
+    hosts.stop();
+    checks
+}

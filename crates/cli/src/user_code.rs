@@ -1,0 +1,98 @@
+//! Puts together what users bring: plugins, hooks of the configuration, gateway hooks.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use petasos_engine::{Engine, add_plugin_tools};
+use petasos_hooks::Source;
+use petasos_hooks::python::PythonHosts;
+use petasos_tools::Toolbox;
+use serde_json::json;
+
+use crate::config::{Config, PluginConfig, gateway_hooks};
+use crate::env::Environment;
+use crate::home::Home;
+use crate::hooks::{self, Asking};
+use crate::instance::supervisor;
+
+/// How much user code a server runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Everything.
+    All,
+    /// What takes part in turns.
+    Turns,
+    /// Hooks of the configuration, without asking anybody: there will be no turns.
+    Configured,
+}
+
+/// User code that runs.
+pub(crate) struct UserCode {
+    python: Option<PythonHosts>,
+    configured: Option<Arc<dyn Source>>,
+}
+
+impl UserCode {
+    /// Starts what there is, and waits until plugins have said what they want.
+    pub(crate) async fn start(
+        config: &Config,
+        home: &Home,
+        environment: &Environment,
+        extent: Extent,
+    ) -> Result<UserCode> {
+        let asking = if extent == Extent::Configured { Asking::Never } else { Asking::Allowed };
+        let configured = hooks::source(config, home, environment, asking)?;
+        let python = python(&config.plugins, home, extent);
+        if let Some(hosts) = &python {
+            hosts.loaded().await;
+        }
+        Ok(UserCode { python, configured })
+    }
+
+    /// What takes part in turns. Plugins come first.
+    pub(crate) fn sources(&self) -> Vec<Arc<dyn Source>> {
+        let python = self.python.clone().map(|hosts| Arc::new(hosts) as Arc<dyn Source>);
+        python.into_iter().chain(self.configured.clone()).collect()
+    }
+
+    /// Adds the tools that plugins bring.
+    pub(crate) fn add_tools(&self, tools: &mut Toolbox, config: &PluginConfig) {
+        if let Some(hosts) = &self.python {
+            add_plugin_tools(tools, hosts, &config.may_override);
+        }
+    }
+
+    /// Lets plugins ask things of sessions.
+    pub(crate) fn serve(&self, engine: &Engine) {
+        if let Some(hosts) = &self.python {
+            hosts.serve_sessions(Arc::new(engine.clone()));
+        }
+    }
+
+    /// Tells gateway hooks that the server has started. Nobody waits for them.
+    pub(crate) fn tell_startup(&self) {
+        let Some(hosts) = self.python.clone() else { return };
+        tokio::spawn(async move {
+            let context = json!({ "platforms": ["api"] });
+            hosts.emit("gateway:startup", context.as_object().cloned().unwrap_or_default()).await;
+        });
+    }
+
+    /// Ends it.
+    pub(crate) fn stop(&self) {
+        if let Some(hosts) = &self.python {
+            hosts.stop();
+        }
+    }
+}
+
+/// Starts Python, if there is anything to run in it.
+fn python(config: &PluginConfig, home: &Home, extent: Extent) -> Option<PythonHosts> {
+    if extent == Extent::Configured {
+        return None;
+    }
+    let plugins: Vec<_> = config.plugins(home).into_iter().filter(|plugin| plugin.is_enabled()).collect();
+    let hooks = if extent == Extent::All { gateway_hooks(&home.hooks()) } else { Vec::new() };
+    let is_empty = plugins.is_empty() && hooks.is_empty();
+    (!is_empty).then(|| PythonHosts::start(config.settings(home), supervisor(), &plugins, &hooks))
+}

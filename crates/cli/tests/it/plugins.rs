@@ -1,0 +1,129 @@
+//! `petasos plugins`, and plugins and gateway hooks of a server that runs.
+
+use std::fs;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::installation::{Installation, PATIENCE};
+
+const PLUGIN: &str = "
+import os
+def start(session_id, platform, **kw):
+    print('a session started on', platform)
+    open(os.environ['PETASOS_HOME'] + '/started', 'w').write(str(os.environ.get('PETASOS_API_KEY')))
+def register(ctx):
+    ctx.register_hook('on_session_start', start)
+    ctx.register_hook('transform_llm_output', lambda response_text, **kw: response_text + ' [checked]')
+";
+
+fn with_plugin() -> Installation {
+    let installation = Installation::new()
+        .with_env("PATH", option_env!("PATH").unwrap_or("/usr/bin"))
+        .with_env("PETASOS_API_KEY", "pk_secret_of_the_server");
+    installation.write("plugins/notes/plugin.yaml", "name: notes\nversion: 0.2\ndescription: Takes notes.\n");
+    installation.write("plugins/notes/__init__.py", PLUGIN);
+    installation
+}
+
+fn status(installation: &Installation, key: &str) -> String {
+    let list = installation.json(&["plugins", "list"]);
+    let plugin = list["data"].as_array().unwrap().iter().find(|plugin| plugin["key"] == key).unwrap().clone();
+    plugin["status"].as_str().unwrap().to_owned()
+}
+
+/// Waits for a file of the home that is not empty.
+fn wait_for(installation: &Installation, name: &str) -> String {
+    let start = Instant::now();
+    loop {
+        match fs::read_to_string(installation.file(name)) {
+            Ok(text) if !text.is_empty() => return text,
+            _ => assert!(start.elapsed() < PATIENCE, "waited in vain for {name}"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn plugins_are_listed_enabled_and_disabled() {
+    let installation = with_plugin();
+    installation.write("plugins/broken/plugin.yaml", "name: [");
+    let config = "# mine\nlisten: 127.0.0.1:0 # any\n";
+    let path = installation.write("config.yaml", config);
+    assert_eq!(status(&installation, "notes"), "not enabled");
+    assert_eq!(status(&installation, "broken"), "broken");
+
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let enabled = format!("{config}plugins:\n  enabled:\n    - notes\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), enabled);
+    assert_eq!(status(&installation, "notes"), "enabled");
+    let text = installation.run(&["plugins", "list"]).stdout;
+    assert!(text.contains("notes") && text.contains("0.2") && text.contains("Takes notes."), "{text}");
+
+    assert_eq!(installation.json(&["plugins", "disable", "notes"])["status"], "disabled");
+    assert_eq!(status(&installation, "notes"), "disabled");
+    let disabled = fs::read_to_string(&path).unwrap();
+    assert!(disabled.starts_with(config) && disabled.contains("disabled:\n    - notes\n"), "{disabled}");
+
+    installation.run(&["plugins", "enable", "note"]).assert_refused(&["did you mean notes?"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), disabled, "what is refused changes nothing");
+}
+
+#[test]
+fn a_plugin_takes_part_in_turns_and_does_not_see_the_key() {
+    let installation = with_plugin();
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let finished = installation.run(&["run", "--model", "demo/echo", "hello"]);
+    assert!(finished.success, "{finished:?}");
+    assert!(finished.stdout.trim_end().ends_with("[checked]"), "{finished:?}");
+    assert_eq!(wait_for(&installation, "started"), "None");
+}
+
+#[test]
+fn gateway_hooks_are_told_when_the_server_starts() {
+    let installation = with_plugin();
+    installation.write("hooks/boot/HOOK.yaml", "name: boot\nevents:\n  - gateway:startup\n");
+    let handler = "import json, os\nasync def handle(event_type, context):\n    path = os.environ['PETASOS_HOME'] + \
+                   '/told'\n    open(path, 'w').write(json.dumps([event_type, context]))\n";
+    installation.write("hooks/boot/handler.py", handler);
+    let _server = installation.serve();
+    let told: Value = serde_json::from_str(&wait_for(&installation, "told")).unwrap();
+    assert_eq!(told[0], "gateway:startup");
+    assert!(told[1]["platforms"].is_array(), "{told}");
+}
+
+#[test]
+fn the_doctor_loads_plugins_and_says_what_is_wrong() {
+    let installation = with_plugin();
+    installation.write("plugins/bad/plugin.yaml", "name: bad\n");
+    installation.write("plugins/bad/__init__.py", "import nothing_of_that_name\n");
+    for name in ["notes", "bad"] {
+        assert!(installation.run(&["plugins", "enable", name]).success);
+    }
+    let finished = installation.run(&["doctor"]);
+    assert!(
+        finished.stdout.contains("warn  plugin bad: cannot be loaded: ModuleNotFoundError"),
+        "{finished:?}"
+    );
+    assert!(finished.stdout.contains("ok    python host: runs 1 plugins and gateway hooks"), "{finished:?}");
+}
+
+#[test]
+fn the_doctor_asks_a_running_server_what_is_wrong() {
+    let installation = with_plugin();
+    let dies =
+        "import os\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **kw: os._exit(1))\n";
+    installation.write("plugins/notes/__init__.py", dies);
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let _server = installation.serve();
+    for _ in 0..10 {
+        let finished = installation.run(&["run", "--model", "demo/fast", "hello"]);
+        assert!(finished.success, "{finished:?}");
+    }
+    let finished = installation.run(&["doctor"]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert!(
+        finished.stdout.contains("fail  running server: the Python host of plugin notes died 10 times"),
+        "{finished:?}"
+    );
+}
