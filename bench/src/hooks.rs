@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,8 @@ const TURNS: usize = 10;
 const FIRINGS: usize = 20;
 
 const SHELL: &str = "#!/bin/sh\nread -r payload\necho '{}'\n";
+const PLUGIN: &str = "def hook(**kwargs):\n    return None\ndef register(ctx):\n    for _ in range(FIRINGS):\n        \
+                      ctx.register_hook('pre_llm_call', hook)\n";
 const PERSISTENT: &str = "#!/bin/sh\nwhile read -r payload; do echo '{}'; done\n";
 
 /// A server with hooks of one kind, and a conversation with it.
@@ -77,9 +79,11 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     let mut running =
         Side::open(bench, &home("persistent"), &config(&persistent, "persistent: true", FIRINGS)).await?;
     let mut idle = Side::open(bench, &home("idle"), &config(&persistent, "persistent: true", 1)).await?;
+    let mut plugin = Side::open(bench, &plugin_home(&home("plugin"), 1)?, PLUGIN_ENABLED).await?;
+    let mut plugins = Side::open(bench, &plugin_home(&home("plugins"), FIRINGS)?, PLUGIN_ENABLED).await?;
     let mut bare = Samples::default();
     for index in 0..bench.scale.of(200, 10) + TURNS {
-        for side in [&mut none, &mut empty, &mut one, &mut running, &mut idle] {
+        for side in [&mut none, &mut empty, &mut one, &mut running, &mut idle, &mut plugin, &mut plugins] {
             side.turn(index).await?;
         }
         let time = tokio::task::block_in_place(|| run(&shell))?;
@@ -88,14 +92,15 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         }
     }
     let per_firing = (running.times.p50() - idle.times.p50()) / (FIRINGS as f64 - 1.0);
+    let per_callback = (plugins.times.p50() - plugin.times.p50()) / (FIRINGS as f64 - 1.0);
     // With a hook the model is asked after the commit and not beside it, whatever the hook is.
     let shell_added = one.times.p50() - idle.times.p50() + per_firing;
     let mut section = Section::new("Hooks");
     section.note(
         "A turn of one model call on servers that differ in their hooks alone, one after the other. The shell hook is a \
          `sh` script that reads its payload and answers `{}`; beside it the same script, started and asked by the \
-         benchmark itself. The cost of a persistent hook is the difference between twenty and one of them, by nineteen; \
-         that of a shell hook is what it adds in place of a persistent one.",
+         benchmark itself. The cost of a persistent hook is the difference between twenty and one of them, by nineteen, \
+         and so for callbacks of a Python plugin; that of a shell hook is what it adds in place of a persistent one.",
     );
     section.header(&["", "p50", "p99"]);
     let rows = [
@@ -104,6 +109,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         ("turn with a shell hook", &one.times),
         ("turn with a persistent hook", &idle.times),
         ("turn with twenty persistent hooks", &running.times),
+        ("turn with a callback of a plugin", &plugin.times),
+        ("turn with twenty callbacks of a plugin", &plugins.times),
         ("bare fork and exec of the shell hook", &bare),
     ];
     for (name, samples) in rows {
@@ -111,6 +118,11 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     }
     section.row(["**added by a shell hook**".to_owned(), milliseconds(shell_added), String::new()]);
     section.row(["**added by a persistent hook**".to_owned(), milliseconds(per_firing), String::new()]);
+    section.row([
+        "**added by a callback of a plugin**".to_owned(),
+        milliseconds(per_callback),
+        String::new(),
+    ]);
     let nothing = empty.times.p50() / none.times.p50();
     section.target(Target::at_most(
         "A turn with no hooks configured, beside one without",
@@ -120,7 +132,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     ));
     section.target(Target::at_most("A shell hook, beside its script", shell_added / bare.p50(), 1.3, "×"));
     section.target(Target::at_most("A persistent hook, p50", per_firing, 0.2, "ms"));
-    for side in [none, empty, one, running, idle] {
+    section.target(Target::at_most("A callback of a Python plugin, p50", per_callback, 0.5, "ms"));
+    for side in [none, empty, one, running, idle, plugin, plugins] {
         drop(side.conversation);
         side.server.stop().await?;
     }
@@ -138,6 +151,17 @@ fn config(command: &str, more: &str, firings: usize) -> String {
         }
     }
     text
+}
+
+const PLUGIN_ENABLED: &str = "plugins:\n  enabled: [bench]\n";
+
+/// A home with a plugin that is asked this often before each turn.
+fn plugin_home(home: &Path, firings: usize) -> Result<PathBuf> {
+    let directory = home.join("plugins/bench");
+    std::fs::create_dir_all(&directory)?;
+    std::fs::write(directory.join("plugin.yaml"), "name: bench\n")?;
+    std::fs::write(directory.join("__init__.py"), PLUGIN.replace("FIRINGS", &firings.to_string()))?;
+    Ok(home.to_owned())
 }
 
 /// Starts the script, asks it, and waits for its end.
