@@ -70,6 +70,11 @@ impl Home {
         self.path.join("agents")
     }
 
+    /// The directory with routines as files.
+    pub(crate) fn routines(&self) -> PathBuf {
+        self.path.join("routines")
+    }
+
     /// The directory with the workspaces of agents.
     pub(crate) fn workspaces(&self) -> PathBuf {
         self.path.join("workspaces")

@@ -23,6 +23,7 @@ use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
 use crate::config::{Config, DeliveryConfig};
 use crate::home::Home;
+use crate::routine_files::RoutineFiles;
 use crate::user_code::UserCode;
 use crate::{default_agent, delivery_secret};
 
@@ -37,11 +38,12 @@ pub(crate) struct Instance {
     engine: Engine,
     store: SqliteStore,
     agent_files: AgentFiles,
+    routine_files: RoutineFiles,
     user_code: UserCode,
 }
 
 impl Instance {
-    /// Puts a server together, takes its address and reads the agents' files. If that fails, the store is closed.
+    /// Puts a server together, takes its address and reads the files of agents and routines. If that fails, the store is closed.
     pub(crate) async fn bind(
         config: Config,
         store: SqliteStore,
@@ -54,7 +56,9 @@ impl Instance {
             Ok((server, engine)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
                 agent_files.sync(&engine).await;
-                Ok(Instance { server, engine, store, agent_files, user_code })
+                let mut routine_files = RoutineFiles::new(home.routines());
+                routine_files.sync(&engine).await;
+                Ok(Instance { server, engine, store, agent_files, routine_files, user_code })
             }
             Err(error) => {
                 store.close().await.context("close the store")?;
@@ -90,8 +94,9 @@ impl Instance {
 
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken) -> Stopped {
-        let Instance { server, engine, store, agent_files, user_code } = self;
+        let Instance { server, engine, store, agent_files, routine_files, user_code } = self;
         let watching = tokio::spawn(agent_files.watch(engine.clone()));
+        let watching_routines = tokio::spawn(routine_files.watch(engine.clone()));
         let serving = async {
             let result = server.run(shutdown.clone()).await;
             shutdown.cancel();
@@ -100,6 +105,7 @@ impl Instance {
         let ending = async {
             shutdown.cancelled().await;
             watching.abort();
+            watching_routines.abort();
             engine.shutdown(GRACE).await;
         };
         let (served, ()) = tokio::join!(serving, ending);
@@ -159,6 +165,8 @@ async fn bind(
         max_tool_output_chars: config.max_tool_output_chars,
         tool_time: config.tool_time,
         memory: config.memory,
+        unattended: config.unattended,
+        callback_body: petasos_server::callback_body,
         skills: petasos_engine::SkillOptions {
             settings: config.skills,
             directory: Some(home.skills()),

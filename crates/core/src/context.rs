@@ -48,6 +48,8 @@ pub struct Context {
     prompt: Option<String>,
     /// System messages that came with the session.
     system: Vec<String>,
+    /// What the system prompt says of the run under way.
+    run: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -74,8 +76,8 @@ impl Context {
 
     /// The system prompt of an agent with these instructions.
     pub fn system(&self, instructions: &str) -> String {
-        let parts =
-            std::iter::once(instructions).chain(self.system.iter().chain(&self.prompt).map(String::as_str));
+        let told = self.system.iter().chain(&self.prompt).chain(&self.run);
+        let parts = std::iter::once(instructions).chain(told.map(String::as_str));
         parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 
@@ -154,6 +156,12 @@ impl Context {
                 }
             }
             Payload::MessageSeeded {} => self.begin_message(at),
+            Payload::RunOpened(opened) => self.run = Some(opened.job.instructions()),
+            Payload::RunReminded(reminded) => {
+                self.begin_message(at);
+                self.messages.push((at, Message::User(vec![Block::text(reminded.text.clone())])));
+            }
+            Payload::RunSettled(_) => self.run = None,
             Payload::SystemMessage(message) => self.system.push(message.text.clone()),
             Payload::AgentThinking(thinking) => {
                 let (text, opaque) = (thinking.text.clone(), thinking.opaque.clone());

@@ -133,6 +133,10 @@ text_id!(
     DeliveryId, "a", "delivery", "dlv_"
 );
 text_id!(
+    /// Names a routine. Routines from files are named after their file.
+    RoutineId, "a", "routine", "routine_"
+);
+text_id!(
     /// Names one execution of a routine.
     RunId, "a", "run", "run_"
 );
@@ -165,6 +169,16 @@ impl ToolUseId {
         // A session may have a longer name than fits; its end tells it apart.
         let session = &session[session.len().saturating_sub(64)..];
         Self(format!("{}{session}_{sequence}", Self::PREFIX))
+    }
+}
+
+impl RunId {
+    /// Makes the id of a run: 24 hexadecimal digits, the first half of them the time of a version 7 UUID, the second
+    /// half its end, which is random.
+    pub fn from_parts_of(uuid: Uuid) -> Self {
+        let digits = uuid.simple().to_string();
+        let (time, random) = (digits.get(..12).unwrap_or_default(), digits.get(20..).unwrap_or_default());
+        Self(format!("{}{time}{random}", Self::PREFIX))
     }
 }
 
@@ -238,6 +252,12 @@ mod tests {
         assert_eq!(error, "\"a/b\" is not an agent id: only letters, digits, '_' and '-' are allowed");
         assert!("".parse::<SessionId>().is_err());
         assert!("x".repeat(129).parse::<SessionId>().is_err());
+    }
+
+    #[test]
+    fn the_id_of_a_run_has_24_digits() {
+        let id = RunId::from_parts_of(Uuid::from_u128(0x0123_4567_89ab_7cde_8fff_0011_2233_4455));
+        assert_eq!(id.as_str(), "run_0123456789ab001122334455");
     }
 
     #[test]

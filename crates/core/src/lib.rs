@@ -22,6 +22,8 @@ pub mod key;
 pub mod limits;
 pub mod memory;
 pub mod model;
+pub mod routine;
+pub mod run;
 pub mod session;
 pub mod settings;
 pub mod spending;

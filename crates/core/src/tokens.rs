@@ -123,6 +123,7 @@ impl ContextSize {
             Payload::PersonMessage(message) => of_text(&message.told()),
             Payload::PersonNote(note) => of_text(&note.told()),
             Payload::CustomerVariables(known) => of_text(&known.told()),
+            Payload::RunReminded(reminded) => of_text(&reminded.text),
             Payload::UserCustomToolResult(result) => of_blocks(&result.content),
             Payload::UserClarifyResult(result) => of_text(&result.answer),
             Payload::ToolResult(result) | Payload::McpToolResult(result) => of_blocks(&result.content),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use petasos_core::event::Event;
-use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::ids::{RunId, SessionId, TenantId};
+use petasos_core::run::RunError;
 use petasos_core::step::Input;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
@@ -15,6 +16,7 @@ use crate::engine::Shared;
 use crate::error::{Error, Result};
 use crate::feed::lock;
 use crate::rest::{Ailment, rest_and_wake};
+use crate::routines::end_waiting_runs;
 use crate::sessions::Submission;
 
 /// What surfaces ask of a session.
@@ -27,6 +29,8 @@ pub(crate) enum Command {
     Change { title: Option<Option<String>>, metadata: Option<Map<String, Value>>, reply: Reply<()> },
     /// The time for answers may be over.
     Expire { reply: Reply<()> },
+    /// A run is ended. The answer says whether it was under way.
+    EndRun { run_id: RunId, error: RunError, reply: Reply<bool> },
     /// The session is put away.
     Archive { reply: Reply<()> },
     /// The session is removed for good.
@@ -80,10 +84,14 @@ pub(crate) async fn run(
         End::Stopped => close(&shared, (tenant, session_id), &mut mailbox, || Error::ShuttingDown),
         End::Absent => {
             let not_found = || not_found(&session_id);
-            close(&shared, (tenant, session_id.clone()), &mut mailbox, not_found);
+            close(&shared, (tenant.clone(), session_id.clone()), &mut mailbox, not_found);
+            if shared.runs.waiting.take(&session_id) {
+                end_waiting_runs(&shared, &tenant, &session_id).await;
+            }
         }
         End::Gone => {
-            close(&shared, (tenant, session_id.clone()), &mut mailbox, || not_found(&session_id));
+            close(&shared, (tenant.clone(), session_id.clone()), &mut mailbox, || not_found(&session_id));
+            end_waiting_runs(&shared, &tenant, &session_id).await;
             shared.resting.forget(&session_id);
             shared.secrets.forget(&session_id);
             shared.feeds.get(&session_id).close();
@@ -153,6 +161,7 @@ fn close(
         match command {
             Command::Wake => {}
             Command::Send { reply, .. } => drop(reply.send(Err(error()))),
+            Command::EndRun { reply, .. } => drop(reply.send(Err(error()))),
             Command::Change { reply, .. }
             | Command::Expire { reply }
             | Command::Archive { reply }

@@ -11,7 +11,7 @@ use petasos_core::State;
 use petasos_core::agent::{AgentDefinition, metadata_problem};
 use petasos_core::budget::AtBudget;
 use petasos_core::context::Context;
-use petasos_core::event::{Event, TitleSource, Titled, UserInterrupt};
+use petasos_core::event::{Event, Payload, TitleSource, Titled, UserInterrupt};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::SessionHeader;
@@ -123,6 +123,9 @@ impl Actor {
             }
         }
         loop {
+            if let Err(error) = self.start_waiting_run().await {
+                return End::failed(&error);
+            }
             if let Err(error) = self.reconcile().await {
                 return End::failed(&error);
             }
@@ -179,6 +182,10 @@ impl Actor {
             }
             Command::Expire { reply } => {
                 let result = self.feed_input(Input::ActionsExpired).await.map(|_| ());
+                answer(reply, result)
+            }
+            Command::EndRun { run_id, error, reply } => {
+                let result = self.end_run(run_id, error).await;
                 answer(reply, result)
             }
             Command::Archive { reply } => {
@@ -249,6 +256,7 @@ impl Actor {
     }
 
     async fn delete(mut self, reply: Reply<()>) -> End {
+        self.end_run_with_session().await;
         if self.state.turn.is_some() {
             let interrupt = UserInterrupt { message: Some("The session is deleted.".to_owned()) };
             let events = vec![UserEvent::Interrupt(interrupt)];
@@ -338,7 +346,7 @@ impl Actor {
     }
 
     /// Steps, appends, and shows what was appended.
-    async fn feed_input(&mut self, input: Input) -> Result<Vec<Event>> {
+    pub(crate) async fn feed_input(&mut self, input: Input) -> Result<Vec<Event>> {
         let events = step::step(&self.state, input, &self.limits, now())?;
         if !events.is_empty() {
             let observed = observed(&self.state, &events);
@@ -354,9 +362,11 @@ impl Actor {
         // A fold is worth keeping where the session may sleep.
         let may_sleep = state.turn.as_ref().is_none_or(|turn| turn.is_paused());
         let checkpoint = if may_sleep { serde_json::to_vec(&state).ok() } else { None };
+        let callbacks = self.callbacks(events).await?;
         let store = self.shared.store.as_ref();
         let (session, states) = ((&*self.header, &*self.agent), (&self.state, &state));
-        let outbox = self.outbox.fill(&self.shared.deliveries, store, session, states, events).await?;
+        let mut outbox = self.outbox.fill(&self.shared.deliveries, store, session, states, events).await?;
+        outbox.new.extend(callbacks);
         let delivers = outbox != Default::default();
         let append = Append {
             session_id: self.header.id.clone(),
@@ -383,6 +393,9 @@ impl Actor {
         self.shared.metrics.count(events);
         if self.state.view.expires_at().is_some() {
             self.shared.expiry.changed();
+        }
+        if events.iter().any(|event| matches!(event.payload, Payload::RunSettled(_))) {
+            self.shared.runs.changed.notify_one();
         }
         if let Some(call) = call {
             self.begin(call);

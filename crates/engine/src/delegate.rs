@@ -3,6 +3,7 @@
 //! A subagent's id follows from the call, and what it was told is in the caller's log before it exists. So a call that
 //! goes on after a restart finds its subagents, running or done, and starts none twice.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -131,7 +132,7 @@ impl Thread<'_> {
         settings.thread = Some(ThreadSettings {
             parent: header.id.clone(),
             tools: self.task.tools.clone(),
-            allowed: self.job.allowed.clone(),
+            allowed: BTreeSet::clone(&self.job.around.allowed),
         });
         let new = NewSession {
             id: Some(session_id.clone()),

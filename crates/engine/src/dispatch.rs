@@ -26,7 +26,7 @@ impl ToolRun {
         let planned = self.around.planner().await.call(tool, &Value::Object(input).to_string(), 1).await;
         let may_run = |permission: &Permission, tool: &str| match permission {
             Permission::Run => true,
-            Permission::Ask => self.allowed.contains(tool),
+            Permission::Ask => self.around.allowed.contains(tool),
             Permission::AskAbout(_) | Permission::Refuse(_) => false,
         };
         match planned {

@@ -138,7 +138,6 @@ impl Actor {
             }
             Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
                 around: self.surroundings(&self.state),
-                allowed: self.state.allowed_tools.clone(),
                 secrets: self.secrets(),
                 sudo_password: self.sudo_password(call),
                 call: call.clone(),
@@ -193,6 +192,8 @@ impl Actor {
             agent: Arc::clone(&self.agent),
             settings: Arc::new(state.settings.clone().unwrap_or_default()),
             allowances: allowances(state),
+            allowed: Arc::new(state.allowed_tools.clone()),
+            run: state.turn.as_ref().and_then(|turn| turn.run.clone()).map(Arc::from),
             mcp: self.mcp.clone(),
             turn: self.turn_of(state),
         }

@@ -26,6 +26,7 @@ use crate::memory::{MemorySettings, MemoryTool};
 use crate::metrics::Metrics;
 use crate::observers::Observers;
 use crate::rest::Resting;
+use crate::routines::{CallbackBody, Runs};
 use crate::secrets::Secrets;
 use crate::session_search::SessionSearch;
 use crate::skills::{SkillOptions, Skills};
@@ -56,6 +57,20 @@ pub struct Options {
     pub skills: SkillOptions,
     /// How webhooks and callbacks go out.
     pub deliveries: DeliveryOptions,
+    /// What happens to a call that a person would have to allow, where nobody is.
+    pub unattended: Unattended,
+    /// What a run that is settled looks like where it reports.
+    pub callback_body: CallbackBody,
+}
+
+/// What happens to a call that a person would have to allow, in a run or a subagent that nobody attends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unattended {
+    /// It is refused, and the model is told so.
+    #[default]
+    Deny,
+    /// It runs. What is refused whoever asks is still refused.
+    Allow,
 }
 
 /// The door to all sessions. Cheap to clone.
@@ -75,6 +90,9 @@ pub(crate) struct Shared {
     pub(crate) tool_time: Duration,
     pub(crate) memory: MemorySettings,
     pub(crate) skills: Arc<Skills>,
+    pub(crate) unattended: Unattended,
+    pub(crate) callback_body: CallbackBody,
+    pub(crate) runs: Runs,
     pub(crate) feeds: Feeds,
     pub(crate) metrics: Metrics,
     pub(crate) deliveries: Deliveries,
@@ -115,6 +133,9 @@ impl Engine {
             tool_time: options.tool_time,
             memory: options.memory,
             skills,
+            unattended: options.unattended,
+            callback_body: options.callback_body,
+            runs: Runs::default(),
             feeds: Feeds::default(),
             metrics: Metrics::default(),
             deliveries: Deliveries::new(options.deliveries),
@@ -132,8 +153,9 @@ impl Engine {
         Engine { shared: Arc::new(shared) }
     }
 
-    /// Wakes every session whose turn was under way when the last process ended, and begins to watch the times of
-    /// those that wait for somebody and to send what is to be delivered. Returns how many were woken.
+    /// Wakes every session whose turn was under way when the last process ended, begins to watch the times of those that
+    /// wait for somebody and to send what is to be delivered, and gets runs and schedules going. Returns how many were
+    /// woken. Call it once.
     pub async fn recover(&self) -> Result<usize> {
         self.shared.tasks.spawn(deliveries::run(Arc::clone(&self.shared)));
         let running = self.shared.store.running_sessions().await?;
@@ -141,6 +163,7 @@ impl Engine {
             wake(&self.shared, tenant, session_id);
         }
         self.shared.tasks.spawn(expiry::watch(Arc::clone(&self.shared)));
+        self.recover_runs().await?;
         Ok(running.len())
     }
 

@@ -3,6 +3,8 @@
 use petasos_core::agent::InvalidDefinition;
 use petasos_core::step::Refusal;
 
+use crate::routines::Mismatch;
+
 /// The result of an engine call.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -12,7 +14,7 @@ pub enum Error {
     /// Nothing of that name exists for this tenant.
     #[error("there is no {kind} {id}")]
     NotFound {
-        /// `agent`, `session`, `key` or `delivery`.
+        /// `agent`, `session`, `routine`, `run`, `delivery`, `key` and so on.
         kind: &'static str,
         /// The id that was asked for.
         id: String,
@@ -81,6 +83,27 @@ pub enum Error {
     #[error("session {id} has moved on in the meantime; read it again and repeat the request")]
     MovedOn {
         /// The session.
+        id: String,
+    },
+    /// The input of a run breaks its schema.
+    #[error("the input does not fit: {}", .0.message)]
+    InputMismatch(Mismatch),
+    /// The same key came with another request.
+    #[error("the idempotency key was used for another request, which became {run_id}; use a new key")]
+    KeyReused {
+        /// The run that it became.
+        run_id: String,
+    },
+    /// The session that a run needs is not to be had.
+    #[error("{problem}")]
+    SessionUnusable {
+        /// Why not.
+        problem: String,
+    },
+    /// The run has come to its end already.
+    #[error("run {id} is settled")]
+    RunSettled {
+        /// The run.
         id: String,
     },
     /// The server is going down.

@@ -6,8 +6,9 @@ use petasos_core::agent::{AgentDefinition, PermissionPolicy};
 use petasos_core::event::{Danger, McpTool, ToolEffect};
 use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::model::{Answer, AnswerPart, ToolSpec};
+use petasos_core::run::{EMIT_OUTPUT, RunJob};
 use petasos_core::settings::ServerTool as Setting;
-use petasos_core::step::{Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
+use petasos_core::step::{Emitted, Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
 use petasos_hooks::{CallStatus, Observation, ToolCall};
 use petasos_tools::mcp::{Missing, Offer, OfferedTool};
 use petasos_tools::{
@@ -16,11 +17,17 @@ use petasos_tools::{
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::engine::Unattended;
 use crate::observers;
+use crate::routines::emit_output;
 use crate::surroundings::Surroundings;
 
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
+
+/// What a run is told about a call that a person would have to allow.
+const NOBODY_ATTENDS: &str = "This needs a person's permission, and nobody attends this run. Do not try it another way: \
+                              go on without it.";
 
 /// What a subagent is told about a call that a person would have to allow.
 const NOBODY_TO_ASK: &str = "This needs a person's permission, and a subagent has nobody to ask. Do not try it another \
@@ -86,6 +93,8 @@ enum Target<'a> {
     Delegate,
     Builtin(&'a dyn Tool),
     Mcp(&'a OfferedTool),
+    /// It ends the run.
+    Output(&'a RunJob),
     Nobody,
 }
 
@@ -97,7 +106,9 @@ impl Target<'_> {
             Target::Clarify => RequestId::from_uuid(uuid).to_string(),
             Target::Secret => RequestId::for_secret(uuid).to_string(),
             Target::Mcp(_) => ToolUseId::for_mcp(uuid).to_string(),
-            Target::Delegate | Target::Builtin(_) | Target::Nobody => ToolUseId::from_uuid(uuid).to_string(),
+            Target::Delegate | Target::Builtin(_) | Target::Output(_) | Target::Nobody => {
+                ToolUseId::from_uuid(uuid).to_string()
+            }
         }
     }
 }
@@ -119,6 +130,10 @@ impl Planner<'_> {
                 specs.push(Arc::clone(&tool.spec));
             }
         }
+        if let Some(run) = &self.around.run {
+            specs.retain(|spec| spec.name != EMIT_OUTPUT);
+            specs.push(emit_output::spec(&run.job));
+        }
         specs
     }
 
@@ -135,10 +150,10 @@ impl Planner<'_> {
             description: tool.description.clone(),
             input_schema: tool.input_schema.clone(),
         });
-        // The application knows nothing of subagents, and could not answer them.
-        let is_main = self.around.settings.thread.is_none();
+        // The application knows nothing of subagents, and could not answer them; nor does anybody answer a run.
+        let is_main = self.around.settings.thread.is_none() && self.around.run.is_none();
         let of_agent = (is_main && self.around.settings.server_tools.is_none()).then_some(of_agent);
-        of_agent.into_iter().flatten().chain(of_session)
+        of_agent.into_iter().flatten().chain(of_session.filter(|_| self.around.run.is_none()))
     }
 
     /// Whether a tool that we carry out is there for this session.
@@ -147,7 +162,8 @@ impl Planner<'_> {
             let listed = thread.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name));
             listed && !delegate_task::NOT_FOR_SUBAGENTS.contains(&name)
         });
-        for_thread && self.around.settings.server_tool(name) != Setting::Off
+        let for_run = self.around.run.is_none() || ![clarify::NAME, request_secret::NAME].contains(&name);
+        for_thread && for_run && self.around.settings.server_tool(name) != Setting::Off
     }
 
     /// Plans one call, the `number`th of its answer.
@@ -161,6 +177,10 @@ impl Planner<'_> {
         }
         let mut input = match read_arguments(arguments) {
             Ok(input) => input,
+            Err(why) if self.is_output(name) => {
+                let (id, input) = (ToolUseId::from_uuid(Uuid::now_v7()), Map::new());
+                return PlannedCall::Output { id, input, emitted: Emitted::Unreadable(why) };
+            }
             Err(why) => return refused(name, Map::new(), why),
         };
         let target = if is_custom { Target::Custom } else { self.target(name) };
@@ -180,6 +200,9 @@ impl Planner<'_> {
 
     /// Who carries out calls of a tool that is not the application's.
     fn target(&self, name: &str) -> Target<'_> {
+        if let Some(run) = self.around.run.as_ref().filter(|_| self.is_output(name)) {
+            return Target::Output(&run.job);
+        }
         if self.around.agent.has_builtin_tools() && self.is_on(name) {
             match name {
                 clarify::NAME => return Target::Clarify,
@@ -194,6 +217,11 @@ impl Planner<'_> {
         }
         let of_server = self.mcp.get(name).filter(|_| self.is_on(name));
         of_server.map_or(Target::Nobody, Target::Mcp)
+    }
+
+    /// Whether a call of this tool ends the run under way.
+    fn is_output(&self, name: &str) -> bool {
+        self.around.run.is_some() && name == EMIT_OUTPUT
     }
 
     async fn planned(
@@ -226,6 +254,10 @@ impl Planner<'_> {
                 }
             }
             Target::Mcp(tool) => self.mcp_call(uuid, tool, input).await,
+            Target::Output(job) => {
+                let emitted = emit_output::emitted(job, &input);
+                PlannedCall::Output { id, input, emitted }
+            }
             Target::Nobody => refused_as(id, name, input, self.unknown_tool(name)),
         }
     }
@@ -292,20 +324,38 @@ impl Planner<'_> {
             }
             Risk::Ordinary => self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await,
         };
-        match &self.around.settings.thread {
-            Some(_) if needs_password => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
+        match self.nobody() {
+            Some(told) if needs_password => Permission::Refuse(told.to_owned()),
             _ => self.unless_nobody_is_there(name, permission),
         }
     }
 
     /// The same permission, unless it wants somebody asked where nobody is.
     fn unless_nobody_is_there(&self, name: &str, permission: Permission) -> Permission {
-        let Some(thread) = &self.around.settings.thread else { return permission };
-        match &permission {
-            Permission::Ask if thread.allowed.contains(name) => Permission::Run,
-            Permission::AskAbout(danger) if thread.allowed.contains(&danger.grant()) => Permission::Run,
-            Permission::Ask | Permission::AskAbout(_) => Permission::Refuse(NOBODY_TO_ASK.to_owned()),
-            Permission::Run | Permission::Refuse(_) => permission,
+        let Some(told) = self.nobody() else { return permission };
+        let grant = match &permission {
+            Permission::Ask => name.to_owned(),
+            Permission::AskAbout(danger) => danger.grant(),
+            Permission::Run | Permission::Refuse(_) => return permission,
+        };
+        let by_parent =
+            self.around.settings.thread.as_ref().is_some_and(|thread| thread.allowed.contains(&grant));
+        if by_parent
+            || self.around.allowed.contains(&grant)
+            || self.around.shared.unattended == Unattended::Allow
+        {
+            Permission::Run
+        } else {
+            Permission::Refuse(told.to_owned())
+        }
+    }
+
+    /// What the model is told about a call that a person would have to allow, if nobody is there.
+    fn nobody(&self) -> Option<&'static str> {
+        match (&self.around.settings.thread, &self.around.run) {
+            (Some(_), _) => Some(NOBODY_TO_ASK),
+            (None, Some(_)) => Some(NOBODY_ATTENDS),
+            (None, None) => None,
         }
     }
 
@@ -336,7 +386,7 @@ impl Planner<'_> {
             // Carried out again, it finds the subagents that it had.
             effect: ToolEffect::ReadOnly,
             preview: Some(goals.join("; ").chars().take(200).collect()),
-            permission: self.by_policy(name, asks).await,
+            permission: self.unless_nobody_is_there(name, self.by_policy(name, asks).await),
             input,
             sudo: None,
         }

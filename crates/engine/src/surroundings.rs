@@ -1,11 +1,13 @@
 //! What whoever works for a session has at hand.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use petasos_core::agent::AgentDefinition;
 use petasos_core::budget::Allowances;
 use petasos_core::session::SessionHeader;
 use petasos_core::settings::SessionSettings;
+use petasos_core::state::TurnRun;
 use petasos_hooks::TurnInfo;
 
 use crate::engine::Shared;
@@ -22,6 +24,10 @@ pub(crate) struct Surroundings {
     pub(crate) settings: Arc<SessionSettings>,
     /// How often somebody let the turn go on over a budget.
     pub(crate) allowances: Allowances,
+    /// What was allowed for the rest of the session.
+    pub(crate) allowed: Arc<BTreeSet<String>>,
+    /// The run that the turn is, if it is one.
+    pub(crate) run: Option<Arc<TurnRun>>,
     pub(crate) mcp: McpTools,
     pub(crate) turn: TurnInfo,
 }

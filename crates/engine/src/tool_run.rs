@@ -1,6 +1,6 @@
 //! Carries out one call of a built-in tool or of a tool of an MCP server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
@@ -23,8 +23,6 @@ use crate::{delegate, observers};
 #[derive(Clone)]
 pub(crate) struct ToolRun {
     pub(crate) around: Surroundings,
-    /// What was allowed for the rest of the session.
-    pub(crate) allowed: BTreeSet<String>,
     /// What it finds in its environment.
     pub(crate) secrets: BTreeMap<String, SecretString>,
     /// The password that it was given.

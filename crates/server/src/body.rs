@@ -44,13 +44,17 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let Raw(bytes) = Raw::from_request(request, app).await?;
-        // An absent body is an empty object, for requests that have nothing to say.
-        let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
-        let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-        let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(unexpected)?;
-        deserializer.end().map_err(|error| Problem::validation("body", error))?;
-        Ok(Body(parsed))
+        parse(&bytes).map(Body)
     }
+}
+
+/// Reads a JSON body. An absent one is an empty object, for requests that have nothing to say.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(unexpected)?;
+    deserializer.end().map_err(|error| Problem::validation("body", error))?;
+    Ok(parsed)
 }
 
 /// Says which field is not what it should be.

@@ -32,3 +32,4 @@ pub use backup::Backups;
 pub use rate_limit::RateLimit;
 pub use server::{Error, Options, Patience, Server};
 pub use surfaces::conversation::conversation_view;
+pub use surfaces::routines::callback_body;

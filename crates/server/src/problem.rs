@@ -122,6 +122,19 @@ impl From<Error> for Problem {
             Error::EgressDenied { field, .. } => {
                 Problem::new(StatusCode::BAD_REQUEST, "egress_denied", message).with("field", field)
             }
+            Error::InputMismatch(mismatch) => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "input_validation_failed", mismatch.message)
+                    .with("path", mismatch.path)
+                    .with("schema_path", mismatch.schema_path)
+            }
+            Error::KeyReused { run_id } => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", message)
+                    .with("run_id", run_id)
+            }
+            Error::SessionUnusable { .. } => {
+                Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "session_error", message)
+            }
+            Error::RunSettled { .. } => conflict("run_settled").no_retry(),
             Error::VersionConflict { actual, .. } => {
                 conflict("version_conflict").with("version", actual).no_retry()
             }

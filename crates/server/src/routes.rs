@@ -23,6 +23,7 @@ pub(crate) fn guarded() -> Api {
         .and(surfaces::parlant::api())
         .and(deliveries::api())
         .and(schemas::api())
+        .and(surfaces::routines::api())
         .and(keys::api())
         .and(backup::api())
         .and(transfer::api())

@@ -18,10 +18,17 @@ use crate::deliveries::DeliveryShown;
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::surfaces::conversation::ConversationEvent;
+use crate::surfaces::routines::{CallbackPayload, Run, TriggerRequest};
 
 /// All schemas. A new one is a line here.
 fn all() -> Vec<(&'static str, Schema)> {
-    vec![sent::<ConversationEvent>("conversation-event.json", 1), sent::<DeliveryShown>("delivery.json", 1)]
+    vec![
+        sent::<ConversationEvent>("conversation-event.json", 1),
+        sent::<DeliveryShown>("delivery.json", 1),
+        sent::<CallbackPayload>("autonomous-callback-payload.json", 1),
+        taken::<TriggerRequest>("autonomous-trigger-request.json", 1),
+        sent::<Run>("run.json", 1),
+    ]
 }
 
 pub(crate) fn api() -> Api {
@@ -57,6 +64,12 @@ fn by_name() -> &'static BTreeMap<&'static str, Schema> {
 /// The schema of what we send: a field with a default is always there.
 fn sent<T: JsonSchema>(name: &'static str, version: u32) -> (&'static str, Schema) {
     let settings = SchemaSettings::draft2020_12().for_serialize();
+    (name, identified(name, version, settings.into_generator().into_root_schema_for::<T>()))
+}
+
+/// The schema of what we take: a field with a default may be left out.
+fn taken<T: JsonSchema>(name: &'static str, version: u32) -> (&'static str, Schema) {
+    let settings = SchemaSettings::draft2020_12().for_deserialize();
     (name, identified(name, version, settings.into_generator().into_root_schema_for::<T>()))
 }
 

@@ -7,6 +7,7 @@
 mod customers;
 mod delivery;
 mod memory;
+mod routine;
 mod search;
 mod skills;
 
@@ -27,20 +28,29 @@ pub use self::delivery::{
     AfterAttempt, Attempted, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, Outbox, Undelivered,
 };
 pub use self::memory::MemoryStore;
+pub use self::routine::{NewRun, Overdue, RoutineStore, RunAdded, RunEnd, RunStore};
 pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 pub use self::skills::{SkillStore, SkillWrite};
 use crate::error::Result;
 
-/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, customers, and
-/// what is on its way out.
-pub trait Store: Sessions + Kept + Known + KeyStore + UsageStore + DeliveryStore + Observe {}
+/// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, customers,
+/// routines with their runs, and what is on its way out.
+pub trait Store:
+    Sessions + Kept + Known + Routines + KeyStore + UsageStore + DeliveryStore + Observe
+{
+}
 
-impl<S: Sessions + Kept + Known + KeyStore + UsageStore + DeliveryStore + Observe> Store for S {}
+impl<S: Sessions + Kept + Known + Routines + KeyStore + UsageStore + DeliveryStore + Observe> Store for S {}
 
 /// Agents, sessions and their logs.
 pub trait Sessions: AgentStore + SessionStore + EventLog + MessageSearch {}
 
 impl<S: AgentStore + SessionStore + EventLog + MessageSearch> Sessions for S {}
+
+/// Routines and their runs.
+pub trait Routines: RoutineStore + RunStore {}
+
+impl<S: RoutineStore + RunStore> Routines for S {}
 
 /// What agents keep for users across sessions.
 pub trait Kept: GrantStore + MemoryStore + SkillStore {}

@@ -16,7 +16,8 @@ pub use contract::{
     AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Checkpoint, Cursor, CustomerChange,
     CustomerStore, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery,
     Expiring, GrantStore, Kept, KeyStore, Known, KnownValue, MemoryStore, MessageHit, MessageOrder,
-    MessageQuery, MessageRole, MessageSearch, Observe, Order, Outbox, Page, PageRequest, SessionFilter,
-    SessionStore, Sessions, SkillStore, SkillWrite, Stats, Store, Undelivered, UsageStore, VariableStore,
+    MessageQuery, MessageRole, MessageSearch, NewRun, Observe, Order, Outbox, Overdue, Page, PageRequest,
+    RoutineStore, Routines, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, Sessions, SkillStore,
+    SkillWrite, Stats, Store, Undelivered, UsageStore, VariableStore,
 };
 pub use error::{Error, Result};

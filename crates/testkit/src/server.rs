@@ -14,7 +14,7 @@ use std::time::Duration;
 use petasos_core::limits::Limits;
 use petasos_engine::{
     DeliveryOptions, DeliverySettings, Engine, Hooks, MemorySettings, NoHooks, Options, SkillOptions,
-    SkillSettings,
+    SkillSettings, Unattended,
 };
 use petasos_models::{Catalog, Settings};
 use petasos_net::{Client as HttpClient, Guard, Options as NetOptions, Targets, Unlisted};
@@ -68,6 +68,8 @@ pub struct Setup {
     pub memory: MemorySettings,
     /// Bounds of skills.
     pub skills: SkillSettings,
+    /// What happens to a call that a person would have to allow, where nobody is.
+    pub unattended: Unattended,
     /// What may be reached on the word of a caller or a model.
     pub guard: Guard,
     /// Time and attempts of deliveries.
@@ -97,6 +99,7 @@ impl Default for Setup {
             tool_time: Duration::from_secs(60),
             memory: MemorySettings::default(),
             skills: SkillSettings::default(),
+            unattended: Unattended::default(),
             guard: Guard::default(),
             deliveries: DeliverySettings::default(),
             delivery_token: None,
@@ -171,6 +174,8 @@ impl TestServer {
             max_tool_output_chars: 100_000,
             tool_time: setup.tool_time,
             memory: setup.memory,
+            unattended: setup.unattended,
+            callback_body: petasos_server::callback_body,
             skills: SkillOptions {
                 settings: setup.skills,
                 directory: Some(home.path().join("skills")),
@@ -208,6 +213,11 @@ impl TestServer {
     /// A client with another key; an empty one sends none.
     pub fn client_with(&self, key: &str) -> Client {
         Client::new(&self.url, key)
+    }
+
+    /// The store of the server, to look behind it.
+    pub fn store(&self) -> &SqliteStore {
+        &self.store
     }
 
     /// The directory of the server's data.

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use petasos_core::agent::AgentDefinition;
 use serde_json::{Map, Value};
 
+use crate::definition_files::{self, place};
 use crate::yaml;
 
 /// What a definition may say.
@@ -14,45 +15,18 @@ const FIELDS: [&str; 8] =
 /// What `petasos agents get --json` adds, so that its output can be kept as a file.
 const ADDED: [&str; 5] = ["id", "version", "createdAt", "updatedAt", "archivedAt"];
 
-/// Reads a definition. The file's ending says whether it is JSON; everything else is YAML.
+/// Reads a definition.
 pub(super) fn parse(text: &str, path: &Path) -> Result<AgentDefinition> {
-    let name = path.display().to_string();
-    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    let (keys, definition): (Map<String, Value>, Result<AgentDefinition>) = if is_json {
-        (json(text, &name)?, json(text, &name))
-    } else {
-        (yaml::parse(text, &name)?, yaml::parse(text, &name))
-    };
+    let keys: Map<String, Value> = definition_files::parse(text, path)?;
     if let Some(key) =
         keys.keys().find(|key| !FIELDS.contains(&key.as_str()) && !ADDED.contains(&key.as_str()))
     {
-        return Err(anyhow!("{}: {}", place(text, &name, key), yaml::unknown("key", key, &FIELDS)));
+        return Err(anyhow!("{}: {}", place(text, path, key), yaml::unknown("key", key, &FIELDS)));
     }
-    let definition = definition?;
+    let definition: AgentDefinition = definition_files::parse(text, path)?;
     match definition.validate() {
         Ok(()) => Ok(definition),
-        Err(invalid) => Err(anyhow!("{}: {invalid}", place(text, &name, &invalid.field))),
-    }
-}
-
-fn json<T: serde::de::DeserializeOwned>(text: &str, name: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        let problem = error.to_string();
-        let problem = problem.split(" at line ").next().unwrap_or_default();
-        anyhow!("{name}:{}:{}: {problem}", error.line(), error.column())
-    })
-}
-
-/// Where a field is: the first line that starts with its outermost name.
-fn place(text: &str, name: &str, field: &str) -> String {
-    let key = field.split(['.', '[']).next().unwrap_or_default();
-    let starts = |line: &str| {
-        let rest = line.trim_start_matches([' ', '\t', '{', '"', '\'']).strip_prefix(key);
-        rest.is_some_and(|rest| rest.trim_start_matches(['"', '\'', ' ']).starts_with(':'))
-    };
-    match text.lines().position(starts) {
-        Some(index) => format!("{name}:{}", index + 1),
-        None => name.to_owned(),
+        Err(invalid) => Err(anyhow!("{}: {invalid}", place(text, path, &invalid.field))),
     }
 }
 

@@ -7,39 +7,23 @@
 
 mod definition;
 
-use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use petasos_core::agent::AgentDefinition;
 use petasos_core::ids::{AgentId, TenantId};
 use petasos_engine::{AgentChange, Engine};
 use serde_json::{Map, Value};
 
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
-/// The most bytes that a file may have.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
-/// How often the files are looked at.
-const POLL: Duration = Duration::from_secs(2);
-
-/// When a file was last written, and its length: another pair means another content.
-type Stamp = (SystemTime, u64);
+use crate::definition_files::{DefinitionFiles, POLL, list};
 
 /// The files and what was last seen of them.
-pub(crate) struct AgentFiles {
-    directory: PathBuf,
-    seen: HashMap<PathBuf, Stamp>,
-    /// The last trouble with the directory itself, so that it is told once.
-    trouble: Option<String>,
-}
+pub(crate) struct AgentFiles(DefinitionFiles);
 
 impl AgentFiles {
     /// Names the directory, which need not be there.
     pub(crate) fn new(directory: PathBuf) -> Self {
-        AgentFiles { directory, seen: HashMap::new(), trouble: None }
+        AgentFiles(DefinitionFiles::new(directory, "an agent"))
     }
 
     /// Reads the files that are new or changed since the last time, and makes the agents what they say.
@@ -65,30 +49,8 @@ impl AgentFiles {
 
     /// What is new or changed, in the order of the names.
     fn changed(&mut self) -> Vec<(PathBuf, Result<(AgentId, AgentDefinition)>)> {
-        let files = match list(&self.directory) {
-            Ok(files) => files,
-            Err(error) => {
-                let trouble = format!("{error:#}");
-                if self.trouble.as_ref() != Some(&trouble) {
-                    tracing::warn!("agents from files cannot be read: {trouble}");
-                }
-                self.trouble = Some(trouble);
-                return Vec::new();
-            }
-        };
-        self.trouble = None;
-        self.seen.retain(|path, _| files.contains_key(path));
-        let mut owners: HashMap<String, &Path> = HashMap::new();
-        let mut changed = Vec::new();
-        for (path, stamp) in &files {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let owner = *owners.entry(stem.clone()).or_insert(path);
-            if self.seen.insert(path.clone(), *stamp) == Some(*stamp) {
-                continue;
-            }
-            changed.push((path.clone(), read(path, &stem, owner)));
-        }
-        changed
+        let changed = self.0.changed().into_iter();
+        changed.map(|definition| (definition.path.clone(), definition.read(definition::parse))).collect()
     }
 }
 
@@ -134,48 +96,10 @@ fn replacing(current: &AgentDefinition, definition: &AgentDefinition) -> Result<
     Ok(fields)
 }
 
-/// The files of a directory that can be agents. A directory that is not there has none.
-fn list(directory: &Path) -> Result<BTreeMap<PathBuf, Stamp>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", directory.display())),
-    };
-    let mut files = BTreeMap::new();
-    for entry in entries {
-        let path = entry.with_context(|| format!("cannot read {}", directory.display()))?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if hidden || !ENDINGS.contains(&ending.to_ascii_lowercase().as_str()) {
-            continue;
-        }
-        // A file that vanishes in between is simply not there.
-        if let Ok(metadata) = fs::metadata(&path)
-            && metadata.is_file()
-        {
-            files.insert(path, (metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), metadata.len()));
-        }
-    }
-    Ok(files)
-}
-
-fn read(path: &Path, stem: &str, owner: &Path) -> Result<(AgentId, AgentDefinition)> {
-    if owner != path {
-        bail!("{}: {} has the same name and is used instead", path.display(), owner.display());
-    }
-    let id = stem.parse::<AgentId>().with_context(|| {
-        format!("{}: the file's name cannot be an agent's id; rename the file", path.display())
-    })?;
-    let length = fs::metadata(path).map(|metadata| metadata.len()).unwrap_or_default();
-    if length > MAX_BYTES {
-        bail!("{}: it has {length} bytes; at most {MAX_BYTES} are read", path.display());
-    }
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok((id, definition::parse(&text, path)?))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const AGENT: &str = "name: A\nmodel: demo/echo\n";
@@ -193,12 +117,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut files = AgentFiles::new(directory.path().join("agents"));
         assert!(ids(&mut files).is_empty());
-        fs::create_dir(&files.directory).unwrap();
-        let (a, b) = (files.directory.join("a.yaml"), files.directory.join("b.json"));
+        fs::create_dir(&files.0.directory).unwrap();
+        let (a, b) = (files.0.directory.join("a.yaml"), files.0.directory.join("b.json"));
         fs::write(&a, AGENT).unwrap();
         fs::write(&b, r#"{"name":"B","model":"demo/echo"}"#).unwrap();
-        fs::write(files.directory.join("notes.txt"), "no agent").unwrap();
-        fs::write(files.directory.join(".hidden.yaml"), "no agent").unwrap();
+        fs::write(files.0.directory.join("notes.txt"), "no agent").unwrap();
+        fs::write(files.0.directory.join(".hidden.yaml"), "no agent").unwrap();
         assert_eq!(ids(&mut files), ["a=A", "b=B"]);
         assert!(ids(&mut files).is_empty());
         fs::write(&a, "name: Another\nmodel: demo/echo\n").unwrap();

@@ -356,6 +356,20 @@ pub(crate) struct Approvals {
     pub(crate) mode: ApprovalMode,
     /// Commands that never run.
     pub(crate) deny: Vec<String>,
+    /// What happens to a call that a person would have to allow, in runs of routines and in subagents.
+    pub(crate) unattended: Unattended,
+}
+
+/// What happens to a call that a person would have to allow, where nobody is.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Unattended {
+    /// It is refused.
+    #[default]
+    Deny,
+    /// It runs.
+    Allow,
 }
 
 /// Whether dangerous commands ask.

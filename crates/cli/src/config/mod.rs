@@ -87,6 +87,8 @@ pub(crate) struct Config {
     pub(crate) hooks: HookSettings,
     /// How many backups stay in the home.
     pub(crate) backups_keep: NonZero<usize>,
+    /// What happens to a call that a person would have to allow, where nobody is.
+    pub(crate) unattended: petasos_engine::Unattended,
     /// Origins that may use the server from a browser; none for all.
     pub(crate) cors_origins: Vec<String>,
     /// How many requests each key may make.
@@ -146,6 +148,10 @@ impl Config {
                 .map_or(DEFAULT_TOOL_OUTPUT_CHARS, NonZero::get),
             tool_time: time(file.limits.tool_seconds).unwrap_or(DEFAULT_TOOL_TIME),
             sandbox: sandbox::settings(file.sandbox)?,
+            unattended: match file.approvals.unattended {
+                file::Unattended::Deny => petasos_engine::Unattended::Deny,
+                file::Unattended::Allow => petasos_engine::Unattended::Allow,
+            },
             approvals: sandbox::approvals(file.approvals, file.command_allowlist),
             hooks: HookSettings {
                 block: file.hooks,

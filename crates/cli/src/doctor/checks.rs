@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Result;
+
 use crate::admin_key::{AdminKey, Source};
 use crate::api::{Api, path};
 use crate::args::DoctorArgs;
@@ -12,7 +14,7 @@ use crate::config::Config;
 use crate::env::{self, Environment};
 use crate::home::Home;
 use crate::server_file::ServerFile;
-use crate::{agent_files, database};
+use crate::{agent_files, database, routine_files};
 
 use super::Check;
 
@@ -244,19 +246,30 @@ pub(super) fn python() -> Check {
 
 /// The agents' files.
 pub(super) fn agent_files(home: &Home) -> Vec<Check> {
-    let what = "agent files";
-    let read = match agent_files::check(&home.agents()) {
+    let cure = "mend the file; until then its agent stays as it was";
+    definition_files("agent files", &home.agents(), agent_files::check(&home.agents()), cure)
+}
+
+/// The routines' files.
+pub(super) fn routine_files(home: &Home) -> Vec<Check> {
+    let cure = "mend the file; until then its routine stays as it was";
+    definition_files("routine files", &home.routines(), routine_files::check(&home.routines()), cure)
+}
+
+fn definition_files<T>(
+    what: &'static str,
+    directory: &Path,
+    read: Result<Vec<Result<T>>>,
+    cure: &'static str,
+) -> Vec<Check> {
+    let read = match read {
         Ok(read) => read,
         Err(error) => return vec![Check::failed(what, &error)],
     };
     let good = read.iter().filter(|read| read.is_ok()).count();
-    let mut checks = vec![Check::ok(what, format!("{good} in {}", home.agents().display()))];
+    let mut checks = vec![Check::ok(what, format!("{good} in {}", directory.display()))];
     for error in read.into_iter().filter_map(Result::err) {
-        checks.push(Check::fail(
-            what,
-            format!("{error:#}"),
-            "mend the file; until then its agent stays as it was",
-        ));
+        checks.push(Check::fail(what, format!("{error:#}"), cure));
     }
     checks
 }

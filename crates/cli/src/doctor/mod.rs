@@ -78,6 +78,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.push(checks::store(args, &home, environment).await);
     checks.extend(checks::named_server(environment).await);
     checks.extend(checks::agent_files(&home));
+    checks.extend(checks::routine_files(&home));
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);
         checks.extend(mcp::check(&config).await);

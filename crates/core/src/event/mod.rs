@@ -2,11 +2,12 @@
 //!
 //! These are the persisted shapes: they change only by addition, and no wire protocol may be served from
 //! them directly. Type names follow the Herm events reference where it has one; the rest are internal and
-//! start with `span.`, `tool.` or are `session.` entries that no protocol shows. What others than the user say starts
-//! with `person.` or `application.`.
+//! start with `span.`, `tool.`, `run.` or are `session.` entries that no protocol shows. What others than the user say
+//! starts with `person.` or `application.`.
 
 mod agent;
 mod person;
+mod run;
 mod session;
 mod user;
 
@@ -20,6 +21,7 @@ use crate::settings::SessionSettings;
 
 pub use agent::*;
 pub use person::*;
+pub use run::*;
 pub use session::*;
 pub use user::*;
 
@@ -212,6 +214,15 @@ pub enum Payload {
     /// Internal: what the agent says and calls next is one message of a conversation that came with the session.
     #[serde(rename = "session.message_seeded")]
     MessageSeeded {},
+    /// Internal: the turn that has just opened is a run of a routine.
+    #[serde(rename = "run.opened")]
+    RunOpened(RunOpened),
+    /// Internal: the model answered without a call, and is told how a run ends.
+    #[serde(rename = "run.reminded")]
+    RunReminded(RunReminded),
+    /// Internal: the run has come to its end, and the turn ends with it.
+    #[serde(rename = "run.settled")]
+    RunSettled(RunSettled),
 }
 
 /// Every type name that a Herm client can see in the log, in the order of the events reference.
@@ -285,6 +296,9 @@ impl Payload {
             Payload::CustomerVariables(_) => "session.customer_variables",
             Payload::SystemMessage(_) => "session.system_message",
             Payload::MessageSeeded {} => "session.message_seeded",
+            Payload::RunOpened(_) => "run.opened",
+            Payload::RunReminded(_) => "run.reminded",
+            Payload::RunSettled(_) => "run.settled",
         }
     }
 

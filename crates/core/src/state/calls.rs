@@ -11,6 +11,7 @@ impl State {
         if event.payload.is_from_user() {
             turn.waiting.push(event.sequence);
         }
+        turn.note_failed_tool(&event.payload);
         let Phase::Acting { calls, .. } = &mut turn.phase else { return };
         let at = event.created_at;
         match &event.payload {

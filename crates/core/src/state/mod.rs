@@ -6,6 +6,7 @@
 mod action;
 mod call;
 mod calls;
+mod run;
 mod turn;
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ use crate::tokens::ContextSize;
 
 pub use action::{ActionKind, PendingAction};
 pub use call::{Call, CallKind, Progress, SudoNeed};
+pub use run::{FailedTool, TurnRun};
 pub use turn::{Announced, Phase, Turn};
 
 /// The fold of one session's log.
@@ -144,6 +146,9 @@ impl State {
                     turn.model_calls = started.call;
                     turn.phase = Phase::CallingModel;
                 }
+            }
+            Payload::RunOpened(_) | Payload::RunReminded(_) | Payload::RunSettled(_) => {
+                self.apply_to_run(&event.payload);
             }
             Payload::CompactionStarted(_) => {
                 if let Some(turn) = &mut self.turn {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, PendingAction};
+use super::{Call, PendingAction, TurnRun};
 use crate::budget::Allowances;
 use crate::event::{CutShort, Failure};
 
@@ -42,6 +42,9 @@ pub struct Turn {
     /// How often somebody let it go on over each budget that is not the session's.
     #[serde(default, skip_serializing_if = "Allowances::is_empty")]
     pub allowances: Allowances,
+    /// The run that it is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Box<TurnRun>>,
 }
 
 /// What the log last said about a turn.
@@ -94,6 +97,7 @@ impl Turn {
             expires_at: None,
             over_budget: None,
             allowances: Allowances::new(),
+            run: None,
         }
     }
 

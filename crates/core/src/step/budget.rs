@@ -19,7 +19,9 @@ pub(super) fn used_up(state: &State, turn: &Turn, limits: &Limits) -> Option<(Bu
     let (calls, tokens, cost) = (turn.model_calls, turn.tokens, turn.cost_nanos);
     let of_session = state.view.usage;
     let session_cost = of_session.cost_nanos.unwrap_or(0);
-    over(Budget::TurnModelCalls, calls.into(), Some(limits.turn_model_calls.into()), &|_| {
+    // A run has a bound of its own.
+    let most_calls = turn.run.is_none().then_some(limits.turn_model_calls.into());
+    over(Budget::TurnModelCalls, calls.into(), most_calls, &|_| {
         format!(
             "The turn made {calls} model calls, the most it may; send a message to go on, or raise \
              limits.turn_model_calls."

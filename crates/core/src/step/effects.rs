@@ -54,6 +54,10 @@ pub fn effects(state: &State, limits: &Limits) -> Vec<Effect> {
             );
         }
     }
+    // A run has a deadline of its own, which holds from its acceptance and whoever drives it.
+    if turn.run.is_some() {
+        return wanted;
+    }
     let time = SignedDuration::try_from(limits.turn_time).unwrap_or(SignedDuration::MAX);
     let deadline = turn.running_since.saturating_add(time).unwrap_or(Timestamp::MAX);
     wanted.push(Effect::Deadline(deadline));

@@ -9,6 +9,7 @@ mod budget;
 mod effects;
 mod model;
 mod next;
+mod run;
 mod stop;
 mod user;
 
@@ -18,12 +19,13 @@ use serde_json::{Map, Value};
 use crate::conversation::{ConversationChange, CustomerVariables};
 use crate::event::{
     ApplicationEvent, Block, ClarifyResult, Compacted, CustomToolResult, Danger, Event, Failure, McpTool,
-    MessagePlace, ModelFinished, Payload, PersonMessage, PersonNote, Purpose, RequestAnswered, ThreadMessage,
-    Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
+    MessagePlace, ModelFinished, Payload, PersonMessage, PersonNote, Purpose, RequestAnswered, RunOpened,
+    ThreadMessage, Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
 };
-use crate::ids::{RequestId, ToolUseId};
+use crate::ids::{RequestId, RunId, ToolUseId};
 use crate::limits::Limits;
 use crate::model::{Opaque, Stop, Usage};
+use crate::run::RunError;
 use crate::settings::SessionSettings;
 use crate::state::{CallKind, Phase, Progress, State, Turn};
 
@@ -81,6 +83,22 @@ pub enum Input {
         tool_use_id: String,
         /// What the subagent says.
         message: ThreadMessage,
+    },
+    /// A run begins: a turn that nobody attends.
+    RunStarted {
+        /// The run.
+        opened: RunOpened,
+        /// What it works on.
+        message: UserMessage,
+        /// What its turn is told besides.
+        opening: Opening,
+    },
+    /// A run is ended from outside. If it is not the one under way, or settled by now, nothing happens.
+    RunEnded {
+        /// The run.
+        run_id: RunId,
+        /// Why.
+        error: RunError,
     },
     /// The turn has run for as long as it may.
     DeadlinePassed,
@@ -219,6 +237,26 @@ pub enum PlannedCall {
         /// What to tell the user.
         prompt: String,
     },
+    /// The output of a run.
+    Output {
+        /// Names the call.
+        id: ToolUseId,
+        /// Its arguments.
+        input: Map<String, Value>,
+        /// What they come to.
+        emitted: Emitted,
+    },
+}
+
+/// What a call of `emit_output` comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Emitted {
+    /// Output that fits.
+    Fits(Map<String, Value>),
+    /// Output that does not fit its schema. The run fails.
+    Breaks(RunError),
+    /// No output at all. The model is told why, and may call again.
+    Unreadable(String),
 }
 
 /// Whose tool a call is for.
@@ -313,6 +351,8 @@ pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Res
                 step.emit(Payload::ThreadMessageReceived(message));
             }
         }
+        Input::RunStarted { opened, message, opening } => step.start_run(opened, message, opening)?,
+        Input::RunEnded { run_id, error } => step.end_run(&run_id, error),
         Input::DeadlinePassed => step.deadline_passed(),
         Input::ActionsExpired => step.actions_expired(),
         Input::Recover { passwords } => step.recover(&passwords),

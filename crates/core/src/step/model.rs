@@ -2,13 +2,14 @@
 
 use crate::event::{
     AgentMessage, AgentThinking, Block, ClarifyRequest, CustomToolUse, CutShort, Failure, ModelFinished,
-    Payload, SecretRequest, SudoRequest, ToolUse,
+    Payload, SecretRequest, SudoRequest, ToolEffect, ToolUse,
 };
 use crate::ids::ToolUseId;
 use crate::model::Stop;
+use crate::run::EMIT_OUTPUT;
 use crate::state::{CallKind, Phase};
 
-use super::{FinishedCall, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
+use super::{Emitted, FinishedCall, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
 
 impl Step<'_> {
     pub(super) fn model_finished(
@@ -51,20 +52,31 @@ impl Step<'_> {
                     cut_short,
                     ..ModelFinished::default()
                 }));
-                let mut refused = Vec::new();
+                let mut decided = Vec::new();
                 for part in answer.parts {
-                    refused.extend(self.part(part, cut_short));
+                    decided.extend(self.part(part, cut_short));
                 }
                 // Everything that the model called is in the log before anything that came of it.
-                for Refused { id, tool, kind, why } in refused {
-                    let (id, content) = (id.as_str(), vec![Block::text(why)]);
-                    self.emit_result(&FinishedCall { id, tool: &tool, kind, content, is_error: true });
+                for call in decided {
+                    match call {
+                        Decided::Refused { id, tool, kind, why } => {
+                            let (id, content) = (id.as_str(), vec![Block::text(why)]);
+                            self.emit_result(&FinishedCall {
+                                id,
+                                tool: &tool,
+                                kind,
+                                content,
+                                is_error: true,
+                            });
+                        }
+                        Decided::Output { id, emitted } => self.output(&id, emitted),
+                    }
                 }
             }
         }
     }
 
-    fn part(&mut self, part: PlannedPart, cut_short: Option<CutShort>) -> Option<Refused> {
+    fn part(&mut self, part: PlannedPart, cut_short: Option<CutShort>) -> Option<Decided> {
         match part {
             PlannedPart::Thinking { text, opaque } => {
                 self.emit(Payload::AgentThinking(AgentThinking { text, opaque }));
@@ -77,7 +89,7 @@ impl Step<'_> {
         None
     }
 
-    fn call(&mut self, call: PlannedCall) -> Option<Refused> {
+    fn call(&mut self, call: PlannedCall) -> Option<Decided> {
         match call {
             PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, sudo } => {
                 let asks = match &permission {
@@ -108,7 +120,7 @@ impl Step<'_> {
                 };
                 self.emit(payload);
                 if let Permission::Refuse(why) = permission {
-                    return Some(Refused { id, tool, kind, why });
+                    return Some(Decided::Refused { id, tool, kind, why });
                 } else if let Some((request_id, command)) = sudo {
                     self.emit(Payload::SudoRequest(SudoRequest { request_id, tool_use_id: id, command }));
                 }
@@ -122,15 +134,30 @@ impl Step<'_> {
             PlannedCall::Secret { request_id, name, prompt } => {
                 self.emit(Payload::SecretRequest(SecretRequest { request_id, name, prompt }));
             }
+            PlannedCall::Output { id, input, emitted } => {
+                let (tool, effect) = (EMIT_OUTPUT.to_owned(), ToolEffect::ReadOnly);
+                self.emit(Payload::ToolUse(ToolUse {
+                    id: id.clone(),
+                    tool,
+                    input,
+                    effect,
+                    preview: None,
+                    requires_action: false,
+                    danger: None,
+                    budget: None,
+                    mcp: None,
+                }));
+                return Some(Decided::Output { id, emitted });
+            }
         }
         None
     }
 }
 
-/// A call that never runs.
-struct Refused {
-    id: ToolUseId,
-    tool: String,
-    kind: CallKind,
-    why: String,
+/// A call whose result is known without running anything.
+enum Decided {
+    /// It never runs.
+    Refused { id: ToolUseId, tool: String, kind: CallKind, why: String },
+    /// It hands in the output of a run.
+    Output { id: ToolUseId, emitted: Emitted },
 }

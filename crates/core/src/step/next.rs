@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::budget;
+use super::{budget, run};
 use crate::budget::{AtBudget, Budget};
 use crate::event::{
     Block, CompactionStarted, Failure, ModelStarted, Payload, StatusIdle, StopReason, TitleSource, Titled,
@@ -22,6 +22,9 @@ const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The next event that the turn appends without any input, or none if it has to wait.
 pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
     let turn = state.turn.as_ref()?;
+    if let Some(payload) = run::next(state, turn) {
+        return Some(payload);
+    }
     let pending = turn.pending_ids();
     match &turn.announced {
         Announced::Paused(announced) if *announced == pending => return None,
@@ -41,7 +44,7 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
         Phase::Acting { error: Some(failure), .. } => {
             // The budget of the agent, which is counted where all its sessions are known.
             let budget = Budget::of_code(&failure.code).filter(|_| turn.over_budget.is_none());
-            Some(match (budget, limits.at_budget) {
+            Some(match (budget, at_budget(turn, limits)) {
                 (Some(budget), AtBudget::Pause) => budget::ask(state, budget, failure.clone()),
                 _ => end(state, turn, failed(failure)),
             })
@@ -54,6 +57,8 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
                 None
             } else if !all_answered {
                 Some(paused(state, turn, limits, pending))
+            } else if turn.run.is_some() && (cut_short.is_some() || calls.is_empty()) {
+                Some(run::remind(state, turn))
             } else if cut_short.is_some() || (calls.is_empty() && state.steers.is_empty()) {
                 Some(end(state, turn, StopReason::EndTurn { reason: *cut_short, interrupted: false }))
             } else {
@@ -112,8 +117,11 @@ fn call_model(state: &State, turn: &Turn, limits: &Limits) -> Payload {
     if let Some(over) = &turn.over_budget {
         return end(state, turn, failed(over));
     }
+    if let Some(stop_reason) = run::too_many_calls(turn) {
+        return end(state, turn, stop_reason);
+    }
     if let Some((budget, over)) = budget::used_up(state, turn, limits) {
-        return match limits.at_budget {
+        return match at_budget(turn, limits) {
             AtBudget::Pause => budget::ask(state, budget, over),
             AtBudget::Stop => end(state, turn, failed(&over)),
         };
@@ -130,8 +138,16 @@ fn compact(state: &State) -> Payload {
     Payload::CompactionStarted(CompactionStarted { tokens: state.context.tokens() })
 }
 
-/// Ends the turn, after giving the session a title if nobody else did.
+/// What happens when a budget is used up. Nobody attends a run, so nobody is asked.
+fn at_budget(turn: &Turn, limits: &Limits) -> AtBudget {
+    if turn.run.is_some() { AtBudget::Stop } else { limits.at_budget }
+}
+
+/// Ends the turn, after settling its run and giving the session a title if nobody else did.
 pub(super) fn end(state: &State, turn: &Turn, stop_reason: StopReason) -> Payload {
+    if let Some(settled) = run::failed_by(turn, &stop_reason) {
+        return settled;
+    }
     if let (None, Some(title)) = (state.title_source, &state.suggested_title) {
         return Payload::Titled(Titled { title: Some(title.clone()), source: TitleSource::Generated });
     }

@@ -47,6 +47,7 @@ impl Step<'_> {
     }
 
     fn stop_turn(&mut self, why: &str, stop_reason: StopReason) {
+        self.fail_run(&stop_reason);
         let Some(turn) = &self.state.turn else { return };
         let open: Vec<Call> = turn
             .calls()

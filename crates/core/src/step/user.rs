@@ -108,7 +108,7 @@ impl Step<'_> {
     }
 
     /// Emits what may open a turn, after what that turn is told first.
-    fn open(&mut self, payload: Payload, opening: &mut Opening) {
+    pub(super) fn open(&mut self, payload: Payload, opening: &mut Opening) {
         if payload.opens_turn()
             && let Some(customer) = opening.customer.take()
         {
@@ -171,7 +171,7 @@ fn not_pending(state: &State, id: &str) -> Refusal {
     Refusal::NotPending { id: id.to_owned(), pending: pending_ids(state) }
 }
 
-fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
+pub(super) fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
     let (Some(turn), Some(turn_id)) = (&state.turn, state.turn_id()) else { return Ok(()) };
     let turn_id = turn_id.to_string();
     let pending = turn.pending_ids();

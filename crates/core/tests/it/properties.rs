@@ -7,15 +7,18 @@ use petasos_core::conversation::{ConversationChange, Mode};
 use petasos_core::event::*;
 use petasos_core::limits::Limits;
 use petasos_core::model::Stop;
+use petasos_core::routine::OnToolError;
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::{Input, Opening, UserEvent};
 use proptest::prelude::*;
 
-use crate::world::{AnswerSpec, CallSpec, World};
+use crate::world::{AnswerSpec, CallSpec, OutputSpec, World};
 
 #[derive(Debug, Clone)]
 enum Op {
     Message,
+    Run(OnToolError),
+    RunTimesOut,
     Steer,
     Interrupt { said: bool },
     InterruptAndMessage,
@@ -55,6 +58,8 @@ fn call(read_only: bool) -> BoxedStrategy<CallSpec> {
         Just(CallSpec::Custom),
         Just(CallSpec::Clarify),
         Just(CallSpec::Secret),
+        prop_oneof![Just(OutputSpec::Fits), Just(OutputSpec::Breaks), Just(OutputSpec::Unreadable)]
+            .prop_map(CallSpec::Output),
     ];
     if read_only { common.boxed() } else { prop_oneof![5 => common, 1 => Just(CallSpec::Sudo)].boxed() }
 }
@@ -73,6 +78,8 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
     let scope = prop_oneof![Just(Scope::Once), Just(Scope::Session), Just(Scope::Always)];
     prop_oneof![
         4 => Just(Op::Message),
+        2 => prop_oneof![Just(OnToolError::Continue), Just(OnToolError::Fail)].prop_map(Op::Run),
+        1 => Just(Op::RunTimesOut),
         2 => Just(Op::Steer),
         1 => any::<bool>().prop_map(|said| Op::Interrupt { said }),
         1 => Just(Op::InterruptAndMessage),
@@ -125,6 +132,11 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
     let length = world.log.len();
     let refused = match op {
         Op::Message => world.message("hello").is_err(),
+        Op::Run(on_tool_error) => world.run(*on_tool_error).is_err(),
+        Op::RunTimesOut => {
+            world.run_times_out();
+            false
+        }
         Op::Steer => world.user(UserEvent::Steer(UserSteer { message: "shorter".into() })).is_err(),
         Op::Interrupt { said } => {
             let said_so_far = if *said { "half a sent".to_owned() } else { String::new() };

@@ -6,9 +6,11 @@ use jiff::Timestamp;
 use petasos_core::compaction::{Budget, Plan, plan};
 use petasos_core::context::Context;
 use petasos_core::event::*;
-use petasos_core::ids::{RequestId, ToolUseId};
+use petasos_core::ids::{RequestId, RunId, ToolUseId};
 use petasos_core::limits::Limits;
 use petasos_core::model::{AssistantPart, Message, Stop, Usage};
+use petasos_core::routine::OnToolError;
+use petasos_core::run::{RunError, RunErrorCode, RunJob, RunOutcome};
 use petasos_core::session::SessionView;
 use petasos_core::state::{ActionKind, CallKind, PendingAction};
 use petasos_core::step::*;
@@ -26,6 +28,15 @@ pub(crate) enum CallSpec {
     Clarify,
     Secret,
     Sudo,
+    Output(OutputSpec),
+}
+
+/// What a call of `emit_output` hands in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum OutputSpec {
+    Fits,
+    Breaks,
+    Unreadable,
 }
 
 #[derive(Debug, Clone)]
@@ -154,6 +165,45 @@ impl World {
         self.user(UserEvent::Message(UserMessage::new(vec![Block::text(text)])))
     }
 
+    /// Starts a run with a new id.
+    pub(crate) fn run(&mut self, on_tool_error: OnToolError) -> Result<Vec<&'static str>, Refusal> {
+        let job = RunJob {
+            title: None,
+            description: Some("Decide.".into()),
+            output_schema: true.into(),
+            timeout_seconds: 60.into(),
+            max_model_calls: 4,
+            on_tool_error,
+        };
+        let run_id = RunId::from_uuid(self.uuid());
+        let opened = RunOpened { run_id, routine_id: "decide".parse().unwrap(), job };
+        let message = UserMessage::new(vec![Block::text("{}")]);
+        self.feed(Input::RunStarted { opened, message, opening: Opening::default() })
+    }
+
+    /// The run that was opened last.
+    pub(crate) fn last_run(&self) -> Option<RunId> {
+        self.log.iter().rev().find_map(|event| match &event.payload {
+            Payload::RunOpened(opened) => Some(opened.run_id.clone()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn run_times_out(&mut self) -> Vec<&'static str> {
+        let Some(run_id) = self.last_run() else { return Vec::new() };
+        let error = RunError::new(RunErrorCode::Timeout, "too long");
+        self.feed(Input::RunEnded { run_id, error }).unwrap()
+    }
+
+    /// How a run ended.
+    pub(crate) fn outcomes(&self, run_id: &RunId) -> Vec<&RunOutcome> {
+        let settled = self.log.iter().filter_map(|event| match &event.payload {
+            Payload::RunSettled(settled) if settled.run_id == *run_id => Some(&settled.outcome),
+            _ => None,
+        });
+        settled.collect()
+    }
+
     pub(crate) fn model_call(&self) -> Option<u32> {
         self.in_flight.iter().find_map(|effect| match effect {
             Effect::CallModel { call, .. } => Some(*call),
@@ -278,6 +328,17 @@ impl World {
                 question: "which?".into(),
                 choices: Some(vec!["a".into()]),
             },
+            CallSpec::Output(output) => PlannedCall::Output {
+                id: ToolUseId::from_uuid(uuid),
+                input: Map::new(),
+                emitted: match output {
+                    OutputSpec::Fits => Emitted::Fits(Map::from_iter([("ok".to_owned(), true.into())])),
+                    OutputSpec::Breaks => {
+                        Emitted::Breaks(RunError::new(RunErrorCode::OutputValidationFailed, "no"))
+                    }
+                    OutputSpec::Unreadable => Emitted::Unreadable("what?".into()),
+                },
+            },
             CallSpec::Secret => PlannedCall::Secret {
                 request_id: RequestId::for_secret(uuid),
                 name: "TOKEN".into(),
@@ -368,6 +429,10 @@ impl World {
                 _ => false,
             };
             assert_eq!(self.log.iter().filter(ends).count(), 1, "every tool use gets exactly one result");
+        }
+        for event in &self.log {
+            let Payload::RunOpened(opened) = &event.payload else { continue };
+            assert_eq!(self.outcomes(&opened.run_id).len(), 1, "every run is settled exactly once");
         }
         let taken: Vec<u64> = self.log.iter().flat_map(|event| event.payload.takes_up()).copied().collect();
         for event in self.log.iter().filter(|event| event.processed_at.is_none()) {

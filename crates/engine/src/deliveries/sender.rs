@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use petasos_core::delivery::Delivery;
+use petasos_core::delivery::{Delivery, Subject};
 use petasos_store::{AfterAttempt, Attempted, DueDelivery, DueRequest};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
@@ -182,6 +182,10 @@ async fn make(shared: Arc<Shared>, due: DueDelivery) {
 /// Says what came of an attempt to whoever wants to know.
 fn tell(shared: &Shared, delivery: &Delivery, attempted: &Attempted) {
     let Attempted { attempt, then, .. } = attempted;
+    if matches!(delivery.subject, Subject::Callback { .. }) && !matches!(then, AfterAttempt::Again(_)) {
+        // The session that was made for the run may go.
+        shared.runs.changed.notify_one();
+    }
     match then {
         AfterAttempt::Delivered => shared.metrics.delivery("delivered"),
         AfterAttempt::Again(_) => shared.metrics.delivery("failed"),

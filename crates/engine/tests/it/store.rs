@@ -9,17 +9,20 @@ use petasos_core::agent::AgentVersion;
 use petasos_core::customer::{ContextVariable, Customer, VariableValue};
 use petasos_core::delivery::{Delivery, NewDelivery};
 use petasos_core::event::Event;
-use petasos_core::ids::{AgentId, DeliveryId, KeyId, SessionId, TenantId};
+use petasos_core::ids::{AgentId, DeliveryId, KeyId, RoutineId, RunId, SessionId, TenantId};
 use petasos_core::key::KeyRecord;
 use petasos_core::memory::{LearnedSkill, Memories, MemoryEntry, SkillSummary, UserScope};
+use petasos_core::routine::RoutineRecord;
+use petasos_core::run::RunRecord;
 use petasos_core::session::SessionRecord;
 use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
     AgentStore, Append, Asleep, Attempted, Checkpoint, CustomerChange, CustomerStore, DeliveryFilter,
     DeliveryStore, Due, DueRequest, Error, EventLog, EventQuery, Expiring, GrantStore, KeyStore, KnownValue,
-    MemoryStore, MessageHit, MessageQuery, MessageSearch, Observe, Order, Page, PageRequest, Result,
-    SessionFilter, SessionStore, SkillStore, SkillWrite, Stats, UsageStore, VariableStore,
+    MemoryStore, MessageHit, MessageQuery, MessageSearch, NewRun, Observe, Order, Overdue, Page, PageRequest,
+    Result, RoutineStore, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, SkillStore, SkillWrite,
+    Stats, UsageStore, VariableStore,
 };
 use petasos_testkit::within;
 use serde_json::{Map, Value};
@@ -343,6 +346,89 @@ impl UsageStore for WatchedStore {
         to: Date,
     ) -> BoxFuture<'a, Result<Vec<DailyUsage>>> {
         self.inner.agent_usage(tenant, agent_id, from, to)
+    }
+}
+
+impl RoutineStore for WatchedStore {
+    fn put_routine(&self, routine: RoutineRecord) -> BoxFuture<'_, Result<()>> {
+        self.inner.put_routine(routine)
+    }
+
+    fn routine<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a RoutineId,
+    ) -> BoxFuture<'a, Result<Option<RoutineRecord>>> {
+        self.inner.routine(tenant, id)
+    }
+
+    fn routines<'a>(&'a self, tenant: Option<&'a TenantId>) -> BoxFuture<'a, Result<Vec<RoutineRecord>>> {
+        self.inner.routines(tenant)
+    }
+
+    fn delete_routine<'a>(&'a self, tenant: &'a TenantId, id: &'a RoutineId) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_routine(tenant, id)
+    }
+
+    fn scheduled_through<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        id: &'a RoutineId,
+        through: Timestamp,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.inner.scheduled_through(tenant, id, through)
+    }
+}
+
+impl RunStore for WatchedStore {
+    fn add_run(&self, new: NewRun) -> BoxFuture<'_, Result<RunAdded>> {
+        self.inner.add_run(new)
+    }
+
+    fn run<'a>(&'a self, tenant: &'a TenantId, id: &'a RunId) -> BoxFuture<'a, Result<Option<RunRecord>>> {
+        self.inner.run(tenant, id)
+    }
+
+    fn run_by_key<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        routine_id: &'a RoutineId,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Option<RunRecord>>> {
+        self.inner.run_by_key(tenant, routine_id, key)
+    }
+
+    fn runs<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        routine_id: &'a RoutineId,
+        page: PageRequest,
+    ) -> BoxFuture<'a, Result<Page<RunRecord>>> {
+        self.inner.runs(tenant, routine_id, page)
+    }
+
+    fn waiting_runs<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Vec<RunRecord>>> {
+        self.inner.waiting_runs(session_id)
+    }
+
+    fn unsettled_runs(&self) -> BoxFuture<'_, Result<Vec<RunRecord>>> {
+        self.inner.unsettled_runs()
+    }
+
+    fn overdue_runs(&self, now: Timestamp, limit: usize) -> BoxFuture<'_, Result<Overdue>> {
+        self.inner.overdue_runs(now, limit)
+    }
+
+    fn end_run(&self, end: RunEnd) -> BoxFuture<'_, Result<bool>> {
+        self.inner.end_run(end)
+    }
+
+    fn leftover_sessions(&self, limit: usize) -> BoxFuture<'_, Result<Vec<RunRecord>>> {
+        self.inner.leftover_sessions(limit)
+    }
+
+    fn session_is_gone<'a>(&'a self, id: &'a RunId) -> BoxFuture<'a, Result<()>> {
+        self.inner.session_is_gone(id)
     }
 }
 

@@ -12,7 +12,7 @@ use petasos_core::limits::Limits;
 use petasos_core::step::UserEvent;
 use petasos_engine::{
     DeliveryOptions, DeliverySettings, DeliveryView, Engine, Hooks, Item, MemorySettings, NewSession,
-    NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions, Start,
+    NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions, Start, Unattended,
 };
 use petasos_net::{Client, Egress, Guard, Options as NetOptions, Targets, Unlisted};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
@@ -200,6 +200,8 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
         memory: MemorySettings::default(),
         skills: SkillOptions::default(),
         deliveries: deliveries(setup),
+        unattended: Unattended::default(),
+        callback_body: |_| Vec::new(),
     })
 }
 

@@ -81,6 +81,14 @@ impl HostPattern {
     }
 }
 
+impl HostPattern {
+    /// Whether the host of a URL fits.
+    pub fn matches_url(&self, url: &str) -> bool {
+        let url = Url::parse(url).ok();
+        url.as_ref().and_then(Url::host_str).is_some_and(|host| self.matches(host))
+    }
+}
+
 impl FromStr for HostPattern {
     type Err = String;
 

@@ -5,5 +5,6 @@ pub(crate) mod conversation;
 mod errors;
 pub(crate) mod herm;
 pub(crate) mod parlant;
+pub(crate) mod routines;
 
 pub(crate) use errors::in_shape;

@@ -22,6 +22,7 @@ mod operations;
 mod pauses;
 mod permissions;
 mod plugins;
+mod routines;
 mod session_search;
 mod sessions;
 mod skills;

@@ -28,6 +28,8 @@ pub(super) enum Listing {
     Deliveries,
     /// Customers of a tenant.
     Customers,
+    /// Runs of a routine.
+    Runs,
 }
 
 impl Listing {
@@ -38,6 +40,7 @@ impl Listing {
             Listing::Sessions => b's',
             Listing::Deliveries => b'd',
             Listing::Customers => b'c',
+            Listing::Runs => b'r',
         }
     }
 }
@@ -102,8 +105,8 @@ mod tests {
 
     use super::*;
 
-    const LISTINGS: [Listing; 5] =
-        [Listing::Agents, Listing::AgentVersions, Listing::Sessions, Listing::Deliveries, Listing::Customers];
+    const LISTINGS: [Listing; 6] =
+        [Listing::Agents, Listing::AgentVersions, Listing::Sessions, Listing::Deliveries, Listing::Customers, Listing::Runs];
 
     proptest! {
         #[test]
@@ -114,7 +117,7 @@ mod tests {
         }
 
         #[test]
-        fn any_hexadecimal_text_is_read_or_refused(text in "(61|64|73|76)?[0-9a-f]{0,60}") {
+        fn any_hexadecimal_text_is_read_or_refused(text in "(61|64|72|73|76)?[0-9a-f]{0,60}") {
             for listing in LISTINGS {
                 if let Ok(place) = decode(listing, &Cursor(text.clone())) {
                     prop_assert_eq!(encode(listing, &place).0, text.clone());

@@ -9,7 +9,7 @@ use super::checksum::{self, Checksum};
 use super::columns::{Nanos, Unsigned, damaged, failed, nanos, unreadable};
 use super::grants::{grant, granted};
 use super::sessions::{self, Found, update_view, what};
-use super::{SqliteStore, deliveries, log_range, message_index, statement, usage};
+use super::{SqliteStore, deliveries, log_range, message_index, runs, statement, usage};
 use crate::contract::{Append, Checkpoint, EventLog, EventQuery};
 use crate::error::{Error, Result};
 
@@ -20,6 +20,7 @@ impl EventLog for SqliteStore {
             self.writer()
                 .write(move |connection| {
                     run_append(connection, &append, &payloads)?;
+                    runs::follow(connection, &append.events)?;
                     usage::count(connection, &append)
                 })
                 .await

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/006_expiry.sql"),
     include_str!("migrations/007_kept_checksums.sql"),
     include_str!("migrations/008_customers.sql"),
+    include_str!("migrations/009_routines.sql"),
 ];
 
 /// The version that this release writes.

@@ -30,6 +30,8 @@ mod message_rank;
 mod message_words;
 mod migrate;
 mod readers;
+mod routines;
+mod runs;
 mod scopes;
 mod session_list;
 mod sessions;

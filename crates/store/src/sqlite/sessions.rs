@@ -107,7 +107,7 @@ pub(super) fn what(id: &SessionId) -> String {
     format!("session {id}")
 }
 
-fn create(connection: &Connection, session: &SessionRecord) -> Result<()> {
+pub(super) fn create(connection: &Connection, session: &SessionRecord) -> Result<()> {
     let SessionRecord { header, view } = session;
     if view.last_sequence != 0 {
         let problem = format!("a new session has an empty log, and this one says {}", view.last_sequence);

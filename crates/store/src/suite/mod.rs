@@ -22,6 +22,8 @@ pub mod log;
 pub mod log_writers;
 mod make;
 pub mod memories;
+pub mod routines;
+pub mod runs;
 pub mod search;
 pub mod session_pages;
 pub mod sessions;
@@ -122,6 +124,19 @@ macro_rules! store_contract {
                 customers_are_listed_in_pages_either_way_round
                 what_is_known_is_set_read_and_forgotten
                 variables_belong_to_one_tenant
+            }
+            routines {
+                a_routine_is_read_as_it_was_given
+                a_routine_that_changes_stays_as_old_as_it_is
+                routines_belong_to_a_tenant
+            }
+            runs {
+                a_run_comes_with_its_session_and_once_for_a_key
+                a_run_moves_on_with_its_log
+                a_run_that_does_not_wait_cannot_start
+                runs_are_found_by_what_they_wait_for
+                sessions_that_were_made_for_a_run_are_left_over
+                runs_are_listed_newest_first_in_pages
             }
             usage {
                 model_calls_are_counted_by_day

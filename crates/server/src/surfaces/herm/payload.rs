@@ -271,7 +271,10 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::ApplicationEvent(_)
         | Stored::ConversationChanged(_)
         | Stored::CustomerVariables(_)
-        | Stored::MessageSeeded {} => return None,
+        | Stored::MessageSeeded {}
+        | Stored::RunOpened(_)
+        | Stored::RunReminded(_)
+        | Stored::RunSettled(_) => return None,
     })
 }
 

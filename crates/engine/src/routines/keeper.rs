@@ -1,0 +1,110 @@
+//! Looks after runs that nobody else looks after: those whose time is up, and sessions that they leave behind.
+//!
+//! One task does this for all runs. What it goes by is in the store, so a restart changes nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use jiff::Timestamp;
+use petasos_core::run::{RunError, RunRecord, RunStatus};
+
+use crate::engine::{Engine, Shared, now, wake};
+use crate::error::{Error, Result};
+
+/// How many runs are looked at together.
+const BATCH: usize = 64;
+/// How many of them are ended at the same time.
+const AT_ONCE: usize = 8;
+/// How long to wait after something could not be done.
+const AFTER_TROUBLE: Duration = Duration::from_secs(5);
+/// The longest sleep; clocks may be set.
+const LONGEST: Duration = Duration::from_secs(60);
+
+impl Engine {
+    /// Gets runs going again that the last process left, and keeps them going.
+    pub(crate) async fn recover_runs(&self) -> Result<()> {
+        for run in self.shared.store.unsettled_runs().await? {
+            if self.shared.store.session(&run.tenant, &run.session_id).await?.is_none() {
+                self.end_run(run, RunError::session_gone()).await?;
+            } else if run.status == RunStatus::Accepted {
+                self.shared.runs.waiting.add(&run.session_id);
+                wake(&self.shared, &run.tenant, &run.session_id);
+            }
+        }
+        self.shared.tasks.spawn(keep(Arc::clone(&self.shared)));
+        self.shared.tasks.spawn(super::schedules::keep(Arc::clone(&self.shared)));
+        Ok(())
+    }
+
+    /// Does everything that can be done now, and says when there is more.
+    async fn look_after_runs(&self) -> Result<Option<Timestamp>> {
+        let next_at = loop {
+            let overdue = self.shared.store.overdue_runs(now(), BATCH).await?;
+            if overdue.runs.is_empty() {
+                break overdue.next_at;
+            }
+            each(overdue.runs, |run| async {
+                let error = RunError::timeout(&run.given.job);
+                self.end_run(run, error).await.map(drop)
+            })
+            .await?;
+        };
+        loop {
+            let left = self.shared.store.leftover_sessions(BATCH).await?;
+            if left.is_empty() {
+                return Ok(next_at);
+            }
+            each(left, |run| self.remove_session_of(run)).await?;
+        }
+    }
+
+    async fn remove_session_of(&self, run: RunRecord) -> Result<()> {
+        match self.delete_session(&run.tenant, &run.session_id).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(self.shared.store.session_is_gone(&run.id).await?),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Does something for each run, some at the same time. The first error is returned when all were tried.
+async fn each<F>(runs: Vec<RunRecord>, work: impl Fn(RunRecord) -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>>,
+{
+    let done: Vec<Result<()>> =
+        stream::iter(runs.into_iter().map(work)).buffer_unordered(AT_ONCE).collect().await;
+    done.into_iter().collect()
+}
+
+async fn keep(shared: Arc<Shared>) {
+    let engine = Engine { shared: Arc::clone(&shared) };
+    loop {
+        let looked = tokio::select! {
+            looked = engine.look_after_runs() => looked,
+            () = shared.closing.cancelled() => return,
+        };
+        let wait = match looked {
+            Ok(None) => None,
+            Ok(Some(at)) => {
+                Some(Duration::try_from(at.duration_since(now())).unwrap_or_default().min(LONGEST))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "runs could not be looked after; trying again");
+                Some(AFTER_TROUBLE)
+            }
+        };
+        let time_is_up = async {
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time_is_up => {}
+            () = shared.runs.changed.notified() => {}
+            () = shared.closing.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Starts the runs of schedules: one for each due time, whatever is restarted when.
+//!
+//! A routine remembers up to when its due times have been dealt with, and the key of a scheduled run is made of its due
+//! time. So a due time that is dealt with twice, because a process died in between, still has one run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use petasos_core::ids::{RunId, SessionId};
+use petasos_core::routine::{Missed, RoutineRecord, Schedule};
+use petasos_core::run::{RunError, RunErrorCode, RunOutcome};
+use petasos_store::NewRun;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::callback;
+use super::cron::Timetable;
+use super::schema::Schema;
+use super::trigger::{self, Trigger};
+use crate::engine::{Engine, Shared, now};
+use crate::error::{Error, Result};
+
+/// How late a run may start and still not count as missed.
+const LATE: SignedDuration = SignedDuration::from_secs(60);
+/// How long to wait after something could not be done.
+const AFTER_TROUBLE: Duration = Duration::from_secs(5);
+/// The longest sleep; clocks may be set.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Takes the place of a digest: the key says all about a scheduled request.
+const FINGERPRINT: &str = "schedule";
+
+/// Keeps schedules until the server stops.
+pub(super) async fn keep(shared: Arc<Shared>) {
+    let engine = Engine { shared: Arc::clone(&shared) };
+    let served_since = now();
+    loop {
+        let wait = match engine.start_due_runs(served_since).await {
+            Ok(None) => None,
+            Ok(Some(at)) => {
+                Some(Duration::try_from(at.duration_since(now())).unwrap_or_default().min(LONGEST))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "scheduled runs could not be started; trying again");
+                Some(AFTER_TROUBLE)
+            }
+        };
+        let time_is_up = async {
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time_is_up => {}
+            () = shared.runs.rescheduled.notified() => {}
+            () = shared.closing.cancelled() => return,
+        }
+    }
+}
+
+impl Engine {
+    /// Starts what is due, and says when the next run is; none if nothing is scheduled.
+    async fn start_due_runs(&self, served_since: Timestamp) -> Result<Option<Timestamp>> {
+        let at = now();
+        let mut next: Option<Timestamp> = None;
+        for routine in self.shared.store.routines(None).await? {
+            let Some(schedule) = &routine.definition.schedule else { continue };
+            let timetable = match Timetable::new(schedule) {
+                Ok(timetable) => timetable,
+                Err(problem) => {
+                    tracing::warn!(routine = %routine.id, problem, "a schedule cannot be kept");
+                    continue;
+                }
+            };
+            let since = at.saturating_sub(LATE).unwrap_or(served_since).max(served_since);
+            let due = due_times(&timetable, schedule.missed, routine.scheduled_through, since, at);
+            for due_at in &due {
+                self.run_scheduled(&routine, schedule, *due_at).await?;
+            }
+            if let Some(last) = timetable.last_until(at).filter(|last| *last > routine.scheduled_through) {
+                self.shared.store.scheduled_through(&routine.tenant, &routine.id, last).await?;
+            }
+            next = [next, timetable.next_after(at)].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    async fn run_scheduled(
+        &self,
+        routine: &RoutineRecord,
+        schedule: &Schedule,
+        due_at: Timestamp,
+    ) -> Result<()> {
+        let scheduled_for = due_at.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string();
+        let trigger = Trigger {
+            input: schedule.input.clone(),
+            callback_url: schedule.callback_url.clone(),
+            session_id: None,
+            idempotency_key: Some(format!("schedule:{scheduled_for}")),
+            metadata: Map::from_iter([("scheduled_for".to_owned(), Value::from(scheduled_for))]),
+            fingerprint: FINGERPRINT.to_owned(),
+        };
+        let at = now();
+        let new = match checked(routine, &trigger) {
+            Err(error) => self.failed_at_once(routine, trigger, error, at),
+            Ok(()) => match self.new_run(routine, trigger.clone(), at).await {
+                Err(Error::SessionUnusable { problem }) => {
+                    let error = RunError::new(RunErrorCode::SessionError, problem);
+                    self.failed_at_once(routine, trigger, error, at)
+                }
+                new => new?,
+            },
+        };
+        self.accept(new).await.map(drop)
+    }
+
+    /// A run that was settled before it had a session.
+    fn failed_at_once(
+        &self,
+        routine: &RoutineRecord,
+        trigger: Trigger,
+        error: RunError,
+        at: Timestamp,
+    ) -> NewRun {
+        let (id, session_id) = (RunId::from_parts_of(Uuid::now_v7()), SessionId::from_uuid(Uuid::now_v7()));
+        let run = trigger::record(id, session_id, routine, trigger, at);
+        let outcome = RunOutcome::Failed { error };
+        let callback = callback::of(&self.shared, &run, &outcome, at);
+        NewRun { run: run.settled(outcome, at), session: None, callback }
+    }
+}
+
+/// Nobody waits for the answer, so bad input is a run that failed.
+fn checked(routine: &RoutineRecord, trigger: &Trigger) -> std::result::Result<(), RunError> {
+    let schema = Schema::compile(&routine.definition.input_schema)
+        .map_err(|problem| RunError::new(RunErrorCode::InputValidationFailed, problem))?;
+    schema.check(&Value::Object(trigger.input.clone())).map_err(|mismatch| {
+        let error = RunError::new(RunErrorCode::InputValidationFailed, mismatch.message);
+        error.with("path", mismatch.path).with("schema_path", mismatch.schema_path)
+    })
+}
+
+/// The due times after `through` that get a run at `at`. Those until `since` were missed, because nobody was there.
+fn due_times(
+    timetable: &Timetable,
+    missed: Missed,
+    through: Timestamp,
+    since: Timestamp,
+    at: Timestamp,
+) -> Vec<Timestamp> {
+    let newest_missed = match missed {
+        Missed::Skip => None,
+        Missed::Latest => timetable.last_until(since).filter(|due| *due > through),
+    };
+    let first = timetable.next_after(through.max(since));
+    let on_time = std::iter::successors(first, |due| timetable.next_after(*due));
+    newest_missed.into_iter().chain(on_time.take_while(|due| *due <= at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-01-01T{text}Z").parse().unwrap()
+    }
+
+    fn due(missed: Missed, through: &str, since: &str, now: &str) -> Vec<String> {
+        let schedule = json!({ "cron": "*/10 * * * *" });
+        let timetable = Timetable::new(&serde_json::from_value(schedule).unwrap()).unwrap();
+        let due = due_times(&timetable, missed, at(through), at(since), at(now));
+        due.into_iter().map(|due| due.strftime("%H:%M").to_string()).collect()
+    }
+
+    #[test]
+    fn each_due_time_is_dealt_with_once() {
+        assert_eq!(due(Missed::Skip, "00:00:00", "00:05:00", "00:09:59"), Vec::<String>::new());
+        assert_eq!(due(Missed::Skip, "00:00:00", "00:05:00", "00:10:00.001"), ["00:10"]);
+        assert_eq!(due(Missed::Skip, "00:10:00", "00:05:00", "00:10:00.500"), Vec::<String>::new());
+        assert_eq!(due(Missed::Latest, "00:10:00", "00:05:00", "00:30:00"), ["00:20", "00:30"]);
+    }
+
+    #[test]
+    fn what_was_missed_is_skipped_or_made_up_for_once() {
+        assert_eq!(due(Missed::Skip, "00:00:00", "05:05:00", "05:05:01"), Vec::<String>::new());
+        assert_eq!(due(Missed::Latest, "00:00:00", "05:05:00", "05:05:01"), ["05:00"]);
+        assert_eq!(due(Missed::Latest, "05:00:00", "05:05:00", "05:05:01"), Vec::<String>::new());
+        assert_eq!(due(Missed::Latest, "00:00:00", "05:05:00", "05:10:00"), ["05:00", "05:10"]);
+    }
+}

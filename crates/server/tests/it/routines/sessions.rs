@@ -1,0 +1,88 @@
+//! Runs that are turns of a session of the caller's.
+
+use petasos_testkit::{Gate, Reply};
+use serde_json::json;
+
+use super::{approved, run, run_until, settled, start, trigger, triggered};
+
+#[tokio::test]
+async fn a_run_in_a_session_is_a_turn_of_it_and_the_session_stays() {
+    let server = start(json!({})).await;
+    let agent = server.agent_with(json!({ "instructions": "You are Iris." })).await;
+    let session = server.client.session(&agent).await;
+    server.model.script([Reply::text("Hello."), approved(), Reply::text("I approved it.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "Hello, Iris.").await.expect(200);
+    stream.until_idle().await;
+    let run_id = triggered(&server, json!({ "session_id": session, "input": { "n": 1 } })).await;
+    let run = settled(&server, &run_id).await;
+    assert_eq!((&run["status"], &run["session_id"]), (&json!("succeeded"), &json!(session)));
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    // The session's own agent did it, and knows what was said before.
+    let request = &server.model.requests()[1];
+    let read = request.body["messages"].to_string();
+    assert!(
+        read.contains("You are Iris.") && read.contains("Hello, Iris.") && !read.contains("Be fair."),
+        "{read}"
+    );
+    server.wait_until_asleep().await;
+    // What follows is a turn like any other, and remembers the run.
+    server.client.message(&session, "What did you do?").await.expect(200);
+    stream.until_idle().await;
+    let request = &server.model.requests()[2];
+    assert!(!request.body["tools"].to_string().contains("emit_output"));
+    assert!(!request.body["messages"][0].to_string().contains("Decide whether"));
+    assert!(request.body["messages"].to_string().contains("approved"));
+}
+
+#[tokio::test]
+async fn a_run_waits_until_its_session_is_free_over_restarts_too() {
+    let server = start(json!({})).await;
+    let session = server.session_with_custom_tool().await;
+    server.model.script([Reply::tool_call("check_order", json!({}))]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let call = frames.iter().find(|frame| frame.event == "agent.custom_tool_use").unwrap();
+    let call_id = call.data["payload"]["id"].clone();
+    let first = triggered(&server, json!({ "session_id": session })).await;
+    let second = triggered(&server, json!({ "session_id": session })).await;
+    server.wait_until_asleep().await;
+    assert_eq!(run(&server, &first).await["status"], "accepted");
+
+    let server = server.restart().await;
+    server.wait_until_asleep().await;
+    assert_eq!(run(&server, &first).await["status"], "accepted");
+    let gate = Gate::default();
+    server.model.script([Reply::text("Shipped."), super::approved_at(&gate), approved()]);
+    let result = json!({ "type": "user.custom_tool_result", "tool_use_id": call_id, "content": "shipped" });
+    server.client.event(&session, result).await.expect(200);
+    run_until(&server, &first, |run| run["status"] == "running").await;
+    assert_eq!(run(&server, &second).await["status"], "accepted");
+    gate.open();
+    for run_id in [first, second] {
+        assert_eq!(settled(&server, &run_id).await["status"], "succeeded");
+    }
+    assert_eq!(server.model.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_in_vain_times_out() {
+    let server = start(json!({ "timeout_seconds": 0.2 })).await;
+    let session = server.session().await;
+    let gate = Gate::default();
+    server.model.script([Reply::text("Hm.").gate(&gate)]);
+    server.client.message(&session, "go").await.expect(200);
+    server.model.wait_for_requests(1).await;
+    let run_id = triggered(&server, json!({ "session_id": session })).await;
+    let failed = settled(&server, &run_id).await;
+    assert_eq!(failed["error"]["code"], "timeout");
+    assert!(failed["started_at"].is_string() && failed["completed_at"].is_string());
+    gate.open();
+    server.wait_until_asleep().await;
+    // It does not start any more.
+    assert_eq!(server.model.requests().len(), 1);
+    assert_eq!(run(&server, &run_id).await["error"]["code"], "timeout");
+    let waiting = trigger(&server, json!({ "session_id": session })).await.expect(202);
+    assert_eq!(waiting["session_id"], json!(session));
+}
