@@ -3,7 +3,10 @@
 use petasos_testkit::{Gate, Receiver, Reception, Setup, TestServer, within};
 use serde_json::{Value, json};
 
-use super::{approved, approved_at, emits, id, put, refused, run_until, runs, settled, setup, start, trigger, triggered};
+use super::{
+    approved, approved_at, emits, id, put, refused, run_until, runs, settled, setup, start, trigger,
+    triggered,
+};
 
 /// The fields of a callback, in the order of the source document.
 const FIELDS: [&str; 13] = [
@@ -72,7 +75,9 @@ async fn a_run_reports_once_it_is_settled_and_its_session_goes() {
 async fn the_schema_of_a_trigger_takes_what_the_server_takes() {
     let server = start(json!({})).await;
     let trigger = schema(&server, "autonomous-trigger-request.json").await;
-    assert!(trigger.is_valid(&json!({ "callback_url": "https://example.com", "session_id": null, "input": {} })));
+    assert!(
+        trigger.is_valid(&json!({ "callback_url": "https://example.com", "session_id": null, "input": {} }))
+    );
     for wrong in [json!({}), json!({ "callback_url": 3 }), json!({ "callback_url": "x", "input": [] })] {
         assert!(!trigger.is_valid(&wrong), "{wrong}");
     }
