@@ -1,6 +1,7 @@
 //! What runs report, where, and what becomes of their sessions then.
 
-use petasos_testkit::{Gate, Receiver, Reception, Setup, TestServer, within};
+use petasos_testkit::receiver::{Receiver, Reception};
+use petasos_testkit::{Gate, Setup, TestServer, within};
 use serde_json::{Value, json};
 
 use super::{
