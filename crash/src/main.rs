@@ -2,7 +2,8 @@
 //!
 //! Without a subcommand it drives many sessions, kills the server with SIGKILL at a random moment, starts it again on
 //! the same data, and checks the log against everything that was acknowledged, round after round (`rounds`). The
-//! subcommands damage its files (`damage`), take its disk away (`disk`) and crowd it (`connections`).
+//! subcommands damage its files (`damage`), take its disk away (`disk`), crowd it (`connections`) and kill it while runs of a
+//! routine are triggered (`runs`).
 //!
 //! The model and the application that runs custom tools live in this process, outside the server, and survive.
 #![allow(
@@ -26,6 +27,7 @@ mod process;
 mod read_only;
 mod recording;
 mod rounds;
+mod runs;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -35,6 +37,7 @@ use clap::{Parser, Subcommand};
 
 use crate::connections::Crowd;
 use crate::rounds::Rounds;
+use crate::runs::Triggers;
 
 /// Kills a petasos server over and over and checks that nothing acknowledged is lost or done twice.
 #[derive(Parser)]
@@ -64,6 +67,8 @@ enum Check {
     Disk,
     /// Opens thousands of connections and streams that say nothing.
     Connections(Crowd),
+    /// Triggers runs of a routine while the server is killed.
+    Runs(Triggers),
 }
 
 #[tokio::main]
@@ -78,5 +83,6 @@ async fn main() -> Result<()> {
             read_only::run(&options.binary).await
         }
         Some(Check::Connections(crowd)) => connections::run(&options.binary, &crowd).await,
+        Some(Check::Runs(triggers)) => runs::run(&options.binary, &triggers).await,
     }
 }

@@ -119,6 +119,18 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
             })
             .await?;
         }
+        Command::Routines(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::routines::run(api, args.command, format).await
+            })
+            .await?;
+        }
+        Command::Runs(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::routines::runs(api, args.command, format).await
+            })
+            .await?;
+        }
         Command::Sessions(args) => {
             with_server(&args.connect, args.format, environment, async |api, format| {
                 commands::sessions::run(api, args.command, format).await

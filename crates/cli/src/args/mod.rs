@@ -4,6 +4,7 @@ mod admin;
 mod deliveries;
 mod hooks;
 mod plugins;
+mod routines;
 mod talk;
 
 use std::num::NonZero;
@@ -19,6 +20,7 @@ pub(crate) use self::admin::{
 pub(crate) use self::deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryFilterArgs};
 pub(crate) use self::hooks::{HooksArgs, HooksCommand};
 pub(crate) use self::plugins::{PluginsArgs, PluginsCommand};
+pub(crate) use self::routines::{RoutinesArgs, RoutinesCommand, RunsArgs, RunsCommand};
 pub(crate) use self::talk::{ChatArgs, PartnerArgs, RunArgs};
 
 const EXAMPLES: &str = "\
@@ -72,6 +74,10 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     /// Look at webhooks and callbacks on their way out, and replay them
     Deliveries(DeliveriesArgs),
+    /// Look at routines, and ask for runs
+    Routines(RoutinesArgs),
+    /// Look at runs of routines, and cancel them
+    Runs(RunsArgs),
     /// Copy the whole database while the server runs
     Backup(BackupArgs),
     /// List, try out and check hooks, and take back consent to them

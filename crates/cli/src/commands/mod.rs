@@ -5,6 +5,7 @@ pub(crate) mod backup;
 pub(crate) mod deliveries;
 pub(crate) mod keys;
 pub(crate) mod plugins;
+pub(crate) mod routines;
 pub(crate) mod sessions;
 mod transfer;
 
