@@ -60,12 +60,14 @@ pub(crate) async fn run(binary: &Path, options: &Triggers) -> Result<()> {
         client: watch::channel(server.client()).0,
         callback_url: receiver.url.clone(),
     });
-    let applications: Vec<_> = (0..APPLICATIONS).map(|_| tokio::spawn(trigger_all(Arc::clone(&work)))).collect();
+    let applications: Vec<_> =
+        (0..APPLICATIONS).map(|_| tokio::spawn(trigger_all(Arc::clone(&work)))).collect();
     for kill in 1..=options.kills {
         let moment = options.triggers * kill / (options.kills + 1);
         within("triggers", work.acknowledged.subscribe().wait_for(|count| *count >= moment)).await?;
         server.kill().await?;
-        server = Process::start(binary, home.path(), &model).await.context("the server does not start again")?;
+        server =
+            Process::start(binary, home.path(), &model).await.context("the server does not start again")?;
         work.client.send_replace(server.client());
     }
     for application in applications {
@@ -74,7 +76,10 @@ pub(crate) async fn run(binary: &Path, options: &Triggers) -> Result<()> {
     check(&server.client(), &work, &receiver, options.triggers).await;
     server.kill().await?;
     let seconds = started.elapsed().as_secs();
-    println!("{} runs over {} kills, each settled and reported, in {seconds} s", options.triggers, options.kills);
+    println!(
+        "{} runs over {} kills, each settled and reported, in {seconds} s",
+        options.triggers, options.kills
+    );
     Ok(())
 }
 
@@ -125,7 +130,8 @@ async fn trigger_all(work: Arc<Work>) {
 /// Repeats a trigger until it is acknowledged, by whichever server.
 async fn trigger(work: &Work, n: usize) -> String {
     let key = format!("key-{n}");
-    let body = json!({ "input": { "n": n }, "callback_url": work.callback_url, "idempotency_key": key }).to_string();
+    let body =
+        json!({ "input": { "n": n }, "callback_url": work.callback_url, "idempotency_key": key }).to_string();
     let mut clients = work.client.subscribe();
     loop {
         let client = clients.borrow_and_update().clone();

@@ -31,7 +31,12 @@ pub(crate) async fn run(api: &Api, command: RoutinesCommand, format: Format) -> 
         }
         RoutinesCommand::Runs { id, list } => {
             let listing = api.list_named(&path(&[&id, "runs"]), &[], list.limit.get(), ITEMS).await?;
-            format.show_list(&listing, "runs", &["ID", "STATUS", "ERROR", "CALLBACK", "CREATED", "COMPLETED"], run_row)
+            format.show_list(
+                &listing,
+                "runs",
+                &["ID", "STATUS", "ERROR", "CALLBACK", "CREATED", "COMPLETED"],
+                run_row,
+            )
         }
     }
 }
@@ -88,7 +93,9 @@ fn run_text(run: &Value) -> String {
         ("completed", "completed_at"),
     ];
     let mut text = fields(run, &head);
-    for (label, value) in [("output", &run["output"]), ("error", &run["error"]), ("callback", &run["callback"])] {
+    for (label, value) in
+        [("output", &run["output"]), ("error", &run["error"]), ("callback", &run["callback"])]
+    {
         if !value.is_null() {
             text.push_str(&plain(&format!("\n{label:<12}  {value}")));
         }
