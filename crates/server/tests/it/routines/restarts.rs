@@ -36,7 +36,7 @@ async fn a_run_whose_tool_was_running_goes_on() {
 async fn a_deadline_that_passed_while_nobody_was_there_is_kept() {
     let server = start(json!({ "timeout_seconds": 0.3 })).await;
     let gate = Gate::default();
-    server.model.respond(move |_| approved_at(&gate));
+    server.model.script([approved_at(&gate), approved_at(&gate)]);
     let run_id = triggered(&server, json!({})).await;
     server.model.wait_for_requests(1).await;
     // However long the restart takes, the deadline is the one from before.

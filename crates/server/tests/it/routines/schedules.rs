@@ -35,7 +35,7 @@ async fn wait_for_runs(server: &TestServer, count: usize) -> Vec<Value> {
 async fn a_missed_due_time_is_made_up_for_once_whatever_is_restarted() {
     let schedule = json!({ "cron": YEARLY, "missed": "latest", "input": { "n": 7 } });
     let server = start(json!({ "schedule": schedule })).await;
-    server.model.respond(|_| approved());
+    server.model.script([approved()]);
     last_dealt_with(&server, "2020-06-01T00:00:00Z").await;
     let server = server.restart().await;
     let made = wait_for_runs(&server, 1).await;

@@ -55,7 +55,7 @@ async fn a_run_waits_until_its_session_is_free_over_restarts_too() {
     assert_eq!(run(&server, &first).await["status"], "accepted");
     let gate = Gate::default();
     server.model.script([Reply::text("Shipped."), super::approved_at(&gate), approved()]);
-    let result = json!({ "type": "user.custom_tool_result", "tool_use_id": call_id, "content": "shipped" });
+    let result = json!({ "type": "user.custom_tool_result", "tool_use_id": call_id, "content": [{ "type": "text", "text": "shipped" }] });
     server.client.event(&session, result).await.expect(200);
     run_until(&server, &first, |run| run["status"] == "running").await;
     assert_eq!(run(&server, &second).await["status"], "accepted");
