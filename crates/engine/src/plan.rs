@@ -132,7 +132,7 @@ impl Planner<'_> {
         }
         if let Some(run) = &self.around.run {
             specs.retain(|spec| spec.name != EMIT_OUTPUT);
-            specs.push(emit_output::spec(&run.job));
+            specs.push(emit_output::spec(&run.job).into());
         }
         specs
     }
