@@ -105,8 +105,14 @@ mod tests {
 
     use super::*;
 
-    const LISTINGS: [Listing; 6] =
-        [Listing::Agents, Listing::AgentVersions, Listing::Sessions, Listing::Deliveries, Listing::Customers, Listing::Runs];
+    const LISTINGS: [Listing; 6] = [
+        Listing::Agents,
+        Listing::AgentVersions,
+        Listing::Sessions,
+        Listing::Deliveries,
+        Listing::Customers,
+        Listing::Runs,
+    ];
 
     proptest! {
         #[test]
