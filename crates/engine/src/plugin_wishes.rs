@@ -78,6 +78,8 @@ impl Engine {
             agent: Arc::new(detail.agent.definition),
             settings: Arc::new(state.settings.clone().unwrap_or_default()),
             allowances: state.turn.as_ref().map(|turn| turn.allowances.clone()).unwrap_or_default(),
+            allowed: Arc::new(state.allowed_tools.clone()),
+            run: state.turn.as_ref().and_then(|turn| turn.run.clone()).map(Arc::from),
             mcp: McpTools::default(),
             turn,
         };
@@ -85,7 +87,6 @@ impl Engine {
         let (reports, _) = mpsc::unbounded_channel();
         Ok(ToolRun {
             around,
-            allowed: state.allowed_tools,
             secrets: BTreeMap::new(),
             sudo_password: None,
             call: nothing(),
