@@ -5,10 +5,10 @@ use crate::sandbox::Command;
 use crate::settings::{Network, Settings};
 
 pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
+    // Not `--die-with-parent`: the parent would be the thread that starts it, which ends at once. The supervisor ends it.
     let mut arguments: Vec<String> = [
         "bwrap",
         "--unshare-all",
-        "--die-with-parent",
         // A server that runs as root must not hand on what lets root change mounts.
         "--cap-drop",
         "ALL",
