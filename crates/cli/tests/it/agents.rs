@@ -58,18 +58,36 @@ fn long_lists_are_read_page_by_page() {
     let installation = Installation::new();
     let server = installation.serve();
     let key = server.shown_key().unwrap();
-    for _ in 0..105 {
+    // The default agent is there already.
+    for _ in 0..104 {
         server.request("POST", "/v1/agents", key, r#"{"name":"A","model":"demo/echo"}"#);
     }
     let count = |limit| {
         let list = installation.json(&["agents", "list", "--limit", limit]);
         (list["data"].as_array().unwrap().len(), list["nextCursor"].is_null())
     };
-    // The agent that conversations are with is there from the start.
-    assert_eq!(count("1000"), (106, true));
+    assert_eq!(count("1000"), (105, true));
     assert_eq!(count("103"), (103, false));
     let cut = installation.run(&["agents", "list", "--limit", "2"]);
     assert!(cut.stdout.lines().count() == 3 && cut.stderr.contains("--limit"), "{cut:?}");
+}
+
+#[test]
+fn conversations_have_an_agent_from_the_first_start_on() {
+    let installation = Installation::new();
+    installation.write("config.yaml", "default_model: demo/fast\n");
+    let server = installation.serve();
+    let (status, session) =
+        server.request("POST", "/conversation/sessions", server.shown_key().unwrap(), "{}");
+    assert_eq!(status, 201, "{session}");
+    server.stop();
+    let agent = installation.json(&["agents", "get", "interactiveAgent"]);
+    assert_eq!((&agent["model"], &agent["version"]), (&"demo/fast".into(), &1.into()));
+    // One that a file describes is left as it is.
+    installation.write("agents/interactiveAgent.yaml", "name: Mine\nmodel: demo/echo\n");
+    installation.serve().stop();
+    let agent = installation.json(&["agents", "get", "interactiveAgent"]);
+    assert_eq!((&agent["name"], &agent["model"]), (&"Mine".into(), &"demo/echo".into()));
 }
 
 #[test]
