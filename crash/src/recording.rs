@@ -62,11 +62,11 @@ pub(crate) async fn kept(client: &Client) -> [String; 3] {
     ]
 }
 
-/// The agent that was made first.
+/// The agent that was made first, but for the one that the server makes itself.
 async fn first_agent(client: &Client) -> String {
     let agents = client.get("/v1/agents?limit=100").await.expect(200);
-    let agent = agents["data"].as_array().and_then(|agents| agents.last()).expect("an agent");
-    agent["id"].as_str().unwrap_or_default().to_owned()
+    let mut ids = agents["data"].as_array().into_iter().flatten().filter_map(|agent| agent["id"].as_str());
+    ids.rfind(|id| *id != "interactiveAgent").expect("an agent").to_owned()
 }
 
 /// Copies the files of a directory.
