@@ -1,6 +1,6 @@
 //! Pipes and terminals.
 
-use petasos_sandbox::{Streams, TerminalSize};
+use petasos_sandbox::{Process, Streams, TerminalSize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::world::{World, finish, line, within};
@@ -30,18 +30,26 @@ async fn errors_can_be_a_stream_of_their_own() {
 #[tokio::test]
 async fn a_terminal_is_one() {
     let world = World::new();
-    let mut command = world.command("tty; stty size; trap 'echo stopped; exit 4' INT; echo ready; cat");
+    let mut command = world.command("tty; stty size; stty -echo; trap 'echo stopped; exit 4' INT; echo ready; cat");
     command.streams = Streams::Terminal(TerminalSize { rows: 40, columns: 120 });
     let mut process = world.sandbox.start(command).unwrap();
-    let mut said = String::new();
-    while !said.contains("ready") {
-        let next = line(&mut process).await;
-        assert!(!next.is_empty(), "{said}");
-        said += &next;
-    }
+    let said = said_until(&mut process, "ready").await;
     assert!(said.contains("/dev/pts/") && said.contains("40 120"), "{said}");
+    // `cat` says it again, so it runs: a shell that has yet to start it would keep the interrupt for later.
+    process.stdin.as_mut().unwrap().write_all(b"hello\n").await.unwrap();
+    said_until(&mut process, "hello").await;
     process.stdin.as_mut().unwrap().write_all(b"\x03").await.unwrap();
     let finished = finish(process).await;
     assert!(finished.output.contains("stopped"), "{finished:?}");
     assert_eq!(finished.ended.code, Some(4));
+}
+
+/// The lines of a process up to the one that is awaited.
+async fn said_until(process: &mut Process, awaited: &str) -> String {
+    let mut said = String::new();
+    while !said.contains(awaited) {
+        said += &line(process).await;
+        said += "\n";
+    }
+    said
 }
