@@ -90,10 +90,10 @@ impl Listing {
 
 impl Api {
     /// Names a server. Nothing is sent yet.
-    pub(crate) fn new(url: &str, key: SecretString, tenant: Option<String>) -> Result<Api> {
-        let client = Client::new(&petasos_net::Options::default())?;
+    pub(crate) fn new(url: &str, key: SecretString, tenant: Option<String>) -> Api {
+        let client = Client::new(&petasos_net::Options::default());
         let url = RwLock::new(url.trim_end_matches('/').to_owned());
-        Ok(Api { client, url, key, tenant, home: None })
+        Api { client, url, key, tenant, home: None }
     }
 
     /// The same, for a server that tells in this home where it is.

@@ -70,7 +70,7 @@ impl Connection {
         };
         if let Some(url) = url {
             let key = key_for(&url, args, &home, environment)?;
-            let api = Api::new(&url, key, args.tenant.clone())?;
+            let api = Api::new(&url, key, args.tenant.clone());
             return Ok(Connection { api, embedded: None });
         }
         let config = Config::read(args.home.config.as_deref(), &home, environment)?;
@@ -81,7 +81,7 @@ impl Connection {
                 let key = given_key(args).or(AdminKey::find(&home, environment)?.map(|found| found.key));
                 let key = key.or_else(|| server.key.map(SecretString::from));
                 let key = key.with_context(|| no_key(&server.url))?;
-                let api = Api::new(&server.url, key, args.tenant.clone())?.found_in(home);
+                let api = Api::new(&server.url, key, args.tenant.clone()).found_in(home);
                 Ok(Connection { api, embedded: None })
             }
             Found::Store(store, database) => {
@@ -116,7 +116,7 @@ impl Connection {
             let key = (admin.source == Source::New).then(|| admin.key.expose_secret().to_owned());
             ServerFile::write(&home, url.clone(), database, key)?;
         }
-        let api = Api::new(&url, given_key(args).unwrap_or(admin.key), args.tenant.clone())?;
+        let api = Api::new(&url, given_key(args).unwrap_or(admin.key), args.tenant.clone());
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(instance.run(shutdown.clone()));
         Ok(Connection { api, embedded: Some(Embedded { home, shutdown, running }) })

@@ -137,15 +137,15 @@ async fn bind(
     admin_key: SecretString,
     user_code: &UserCode,
 ) -> Result<(Server, Engine)> {
-    let client = petasos_net::Client::new(&config.net)?;
+    let client = petasos_net::Client::new(&config.net);
     let mcp = McpServers::new(
         config.mcp_servers,
         config.mcp,
         config.net.clone(),
         config.guard.clone(),
         supervisor(),
-    )?;
-    let pages = petasos_net::Client::guarded(&config.net, config.guard.clone())?;
+    );
+    let pages = petasos_net::Client::guarded(&config.net, config.guard.clone());
     let mut tools =
         tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
     user_code.add_tools(&mut tools, &config.plugins);
@@ -170,7 +170,7 @@ async fn bind(
         skills: petasos_engine::SkillOptions {
             settings: config.skills,
             directory: Some(home.skills()),
-            client: Some(petasos_net::Client::guarded(&config.net, config.guard)?),
+            client: Some(petasos_net::Client::guarded(&config.net, config.guard)),
         },
         deliveries,
     });
@@ -202,7 +202,7 @@ fn deliveries(
     admin_key: &SecretString,
 ) -> Result<petasos_engine::DeliveryOptions> {
     Ok(petasos_engine::DeliveryOptions {
-        guarded: petasos_net::Client::guarded(net, config.targets.guard().clone())?,
+        guarded: petasos_net::Client::guarded(net, config.targets.guard().clone()),
         trusted,
         targets: config.targets,
         signer: match config.signer {

@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use reqwest::header::{HeaderName, HeaderValue};
+use tokio::sync::OnceCell;
 
 use crate::error::{Error, innermost};
 use crate::guard::{Guard, GuardedResolver, Lookup};
@@ -67,27 +68,33 @@ impl From<Method> for reqwest::Method {
 /// A pool of connections. Cheap to clone; clones share the pool.
 #[derive(Debug, Clone)]
 pub struct Client {
-    inner: reqwest::Client,
+    pool: Arc<Pool>,
     guard: Option<Guard>,
+}
+
+/// Made by the first request: reading the certificates of a system takes longer than the rest of a start.
+#[derive(Debug)]
+struct Pool {
+    options: Options,
+    resolver: Option<Arc<GuardedResolver>>,
+    made: OnceCell<reqwest::Client>,
 }
 
 impl Client {
     /// Sets up a client for addresses that the operator has named. Redirects are not followed and proxies are not
     /// used.
-    pub fn new(options: &Options) -> Result<Self, Error> {
-        let inner = build(|| builder(options))?;
-        Ok(Client { inner, guard: None })
+    pub fn new(options: &Options) -> Self {
+        Client { pool: Pool::new(options, None), guard: None }
     }
 
     /// Sets up a client for addresses that callers and models name: it reaches only what the guard allows.
-    pub fn guarded(options: &Options, guard: Guard) -> Result<Self, Error> {
+    pub fn guarded(options: &Options, guard: Guard) -> Self {
         Client::guarded_with(options, guard, crate::guard::system())
     }
 
-    pub(crate) fn guarded_with(options: &Options, guard: Guard, lookup: Lookup) -> Result<Self, Error> {
-        let resolver = Arc::new(GuardedResolver { guard: guard.clone(), lookup });
-        let inner = build(|| builder(options).dns_resolver(Arc::clone(&resolver)))?;
-        Ok(Client { inner, guard: Some(guard) })
+    pub(crate) fn guarded_with(options: &Options, guard: Guard, lookup: Lookup) -> Self {
+        let resolver = GuardedResolver { guard: guard.clone(), lookup };
+        Client { pool: Pool::new(options, Some(Arc::new(resolver))), guard: Some(guard) }
     }
 
     /// Sends a request and returns as soon as status and headers of the answer are here.
@@ -102,7 +109,7 @@ impl Client {
             guard.check(url)?;
         }
         let (url, host) = parse_url(url)?;
-        let mut request = self.inner.request(method.into(), url);
+        let mut request = self.pool.get().await?.request(method.into(), url);
         for (name, value) in headers {
             let (name, value) = header(name, value, &host)?;
             request = request.header(name, value);
@@ -129,30 +136,49 @@ impl Client {
     }
 }
 
-fn build(builder: impl Fn() -> reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
-    install_tls();
-    builder().build().or_else(|error| {
-        // Bare containers have no certificates. Plain HTTP to a local model must work there all the same, and an
-        // https request will say that the certificate's issuer is unknown.
-        tracing::warn!(problem = innermost(&error), "no system certificates: https requests will fail");
-        let built = builder().tls_certs_only([]).build();
-        built.map_err(|error| Error::Setup { problem: innermost(&error) })
-    })
-}
+impl Pool {
+    fn new(options: &Options, resolver: Option<Arc<GuardedResolver>>) -> Arc<Self> {
+        Arc::new(Pool { options: options.clone(), resolver, made: OnceCell::new() })
+    }
 
-fn builder(options: &Options) -> reqwest::ClientBuilder {
-    #[expect(clippy::disallowed_methods, reason = "this is the crate that dials")]
-    let builder = reqwest::Client::builder();
-    builder
-        .user_agent(&options.user_agent)
-        .connect_timeout(options.connect_timeout)
-        .redirect(reqwest::redirect::Policy::none())
-        .no_proxy()
-        // A connection that a firewall has silently forgotten must not cost the next request a timeout.
-        .pool_idle_timeout(Duration::from_secs(60))
-        .tcp_keepalive(Duration::from_secs(30))
-        .http2_keep_alive_interval(Duration::from_secs(30))
-        .http2_keep_alive_timeout(Duration::from_secs(20))
+    async fn get(self: &Arc<Self>) -> Result<&reqwest::Client, Error> {
+        let make = || async {
+            let pool = Arc::clone(self);
+            let made = tokio::task::spawn_blocking(move || pool.make()).await;
+            made.map_err(|error| Error::Setup { problem: error.to_string() })?
+        };
+        self.made.get_or_try_init(make).await
+    }
+
+    fn make(&self) -> Result<reqwest::Client, Error> {
+        install_tls();
+        self.builder().build().or_else(|error| {
+            // Bare containers have no certificates. Plain HTTP to a local model must work there all the same, and an
+            // https request will say that the certificate's issuer is unknown.
+            tracing::warn!(problem = innermost(&error), "no system certificates: https requests will fail");
+            let built = self.builder().tls_certs_only([]).build();
+            built.map_err(|error| Error::Setup { problem: innermost(&error) })
+        })
+    }
+
+    fn builder(&self) -> reqwest::ClientBuilder {
+        #[expect(clippy::disallowed_methods, reason = "this is the crate that dials")]
+        let builder = reqwest::Client::builder();
+        let builder = builder
+            .user_agent(&self.options.user_agent)
+            .connect_timeout(self.options.connect_timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            // A connection that a firewall has silently forgotten must not cost the next request a timeout.
+            .pool_idle_timeout(Duration::from_secs(60))
+            .tcp_keepalive(Duration::from_secs(30))
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_timeout(Duration::from_secs(20));
+        match &self.resolver {
+            Some(resolver) => builder.dns_resolver(Arc::clone(resolver)),
+            None => builder,
+        }
+    }
 }
 
 /// Says what is wrong with an address that the operator has named, if it is no web address at all.

@@ -55,11 +55,8 @@ impl Answer {
 impl Client {
     /// A client with a key; an empty key sends none.
     pub fn new(url: &str, key: &str) -> Self {
-        let client = Client {
-            http: HttpClient::new(&Options::default()).unwrap(),
-            url: url.to_owned(),
-            headers: vec![],
-        };
+        let client =
+            Client { http: HttpClient::new(&Options::default()), url: url.to_owned(), headers: vec![] };
         if key.is_empty() { client } else { client.with_header("authorization", &format!("Bearer {key}")) }
     }
 

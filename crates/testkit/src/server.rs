@@ -120,8 +120,8 @@ impl Setup {
         let unlisted = if self.delivery_token.is_some() { Unlisted::Public } else { Unlisted::Refused };
         let bearer = self.delivery_token.clone().unwrap_or_else(|| ADMIN_KEY.to_owned());
         DeliveryOptions {
-            guarded: HttpClient::guarded(&NetOptions::default(), self.guard.clone()).unwrap(),
-            trusted: HttpClient::new(&NetOptions::default()).unwrap(),
+            guarded: HttpClient::guarded(&NetOptions::default(), self.guard.clone()),
+            trusted: HttpClient::new(&NetOptions::default()),
             targets: Targets::new(self.guard.clone(), unlisted),
             signer: DELIVERY_SECRET.parse().unwrap(),
             bearer: SecretString::from(bearer),
@@ -179,7 +179,7 @@ impl TestServer {
             skills: SkillOptions {
                 settings: setup.skills,
                 directory: Some(home.path().join("skills")),
-                client: Some(HttpClient::guarded(&NetOptions::default(), setup.guard.clone()).unwrap()),
+                client: Some(HttpClient::guarded(&NetOptions::default(), setup.guard.clone())),
             },
             deliveries: setup.delivery_options(),
         });

@@ -202,7 +202,7 @@ async fn running(server: &ServerFile, home: &Home, environment: &Environment) ->
             "set PETASOS_API_KEY",
         );
     };
-    let answer = async { Api::new(&server.url, key, None)?.get(&path(&["agents"]), &[("limit", "1")]).await };
+    let answer = async { Api::new(&server.url, key, None).get(&path(&["agents"]), &[("limit", "1")]).await };
     match answer.await {
         Ok(_) => Check::ok(what, format!("runs at {} and has the store open", server.url)),
         Err(error) => Check::fail(
@@ -224,7 +224,7 @@ pub(super) async fn named_server(environment: &Environment) -> Option<Check> {
     };
     let url = url.trim_end_matches('/');
     let health = async {
-        let client = petasos_net::Client::new(&petasos_net::Options::default())?;
+        let client = petasos_net::Client::new(&petasos_net::Options::default());
         client.request(petasos_net::Method::Get, &format!("{url}/health"), &[], None).await
     };
     let cure = format!("start it, or unset {}", env::URL);

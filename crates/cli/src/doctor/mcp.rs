@@ -14,10 +14,6 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
         config.guard.clone(),
         crate::instance::supervisor(),
     );
-    let servers = match servers {
-        Ok(servers) => servers,
-        Err(error) => return vec![Check::failed("mcp servers", &error.into())],
-    };
     let checks = servers.check().await.into_iter().map(|(name, listed)| {
         let what = format!("mcp server {name}");
         match listed {

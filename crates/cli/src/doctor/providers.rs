@@ -17,10 +17,7 @@ const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 /// Checks the demo model and every configured provider.
 pub(super) async fn check(config: &Config) -> Vec<Check> {
-    let client = match Client::new(&config.net) {
-        Ok(client) => client,
-        Err(error) => return vec![Check::failed("network", &error.into())],
-    };
+    let client = Client::new(&config.net);
     let models = Models::new(config.providers.clone(), config.models.clone(), client.clone());
     let mut checks = vec![demo(&models).await];
     if config.providers.is_empty() {

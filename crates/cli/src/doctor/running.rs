@@ -23,7 +23,7 @@ pub(super) async fn check(home: &Home) -> Vec<Check> {
 }
 
 async fn health(url: &str) -> Option<Value> {
-    let client = Client::new(&Options::default()).ok()?;
+    let client = Client::new(&Options::default());
     let response = client.request(Method::Get, &format!("{url}/health"), &[], None).await.ok()?;
     serde_json::from_slice(&response.bytes_bounded(MAX_ANSWER).await.ok()?).ok()
 }

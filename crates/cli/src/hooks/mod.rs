@@ -64,7 +64,7 @@ pub(crate) fn source(
     if hooks.is_empty() {
         return Ok(None);
     }
-    let reach = Arc::new(reach(config, place)?);
+    let reach = Arc::new(reach(config, place));
     Ok(Some(Arc::new(ConfiguredHooks::new(ready(hooks, &reach)))))
 }
 
@@ -88,13 +88,13 @@ fn place(home: &Home, environment: &Environment) -> Result<Place> {
     Ok(Place { env, directory: home.path().to_owned(), scripts })
 }
 
-fn reach(config: &Config, place: Place) -> Result<Reach> {
+fn reach(config: &Config, place: Place) -> Reach {
     let settings = Settings { backend: Backend::Unconfined, ..Settings::default() };
-    Ok(Reach {
+    Reach {
         place,
         sandbox: Sandbox::new(settings, supervisor()),
-        client: petasos_net::Client::guarded(&config.net, config.guard.clone())?,
-    })
+        client: petasos_net::Client::guarded(&config.net, config.guard.clone()),
+    }
 }
 
 /// Asks the person at the terminal, if there is one.

@@ -42,7 +42,7 @@ pub(super) async fn run(
     format: Format,
 ) -> Result<()> {
     let firing = synthetic::firing(event, tool, given);
-    let reach = Arc::new(super::reach(&installed.config, installed.place)?);
+    let reach = Arc::new(super::reach(&installed.config, installed.place));
     let hooks = installed.specs.hooks.into_iter().filter(|hook| hook.event == event).collect();
     let mut shown = Vec::new();
     for hook in super::ready(hooks, &reach).iter().filter(|hook| hook.concerns(&firing)) {

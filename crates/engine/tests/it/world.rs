@@ -209,8 +209,8 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
 fn deliveries(setup: &Setup) -> DeliveryOptions {
     let guard = Guard::new(Egress { allow: vec!["127.0.0.1".parse().unwrap()], only_hosts: Vec::new() });
     DeliveryOptions {
-        guarded: Client::guarded(&NetOptions::default(), guard.clone()).unwrap(),
-        trusted: Client::new(&NetOptions::default()).unwrap(),
+        guarded: Client::guarded(&NetOptions::default(), guard.clone()),
+        trusted: Client::new(&NetOptions::default()),
         targets: Targets::new(guard, Unlisted::Refused),
         signer: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap(),
         bearer: SecretString::from("key"),

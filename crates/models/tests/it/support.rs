@@ -26,7 +26,7 @@ pub(crate) fn quick() -> Settings {
 }
 
 pub(crate) fn client() -> Client {
-    Client::new(&Options::default()).unwrap()
+    Client::new(&Options::default())
 }
 
 /// A provider `test` of this kind at the scripted server.

@@ -1,8 +1,8 @@
 //! Name resolution that hands out only addresses that may be dialled.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::{fmt, io};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -28,6 +28,12 @@ pub(crate) fn system() -> Lookup {
 pub(crate) struct GuardedResolver {
     pub(crate) guard: Guard,
     pub(crate) lookup: Lookup,
+}
+
+impl fmt::Debug for GuardedResolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedResolver").field("guard", &self.guard).finish_non_exhaustive()
+    }
 }
 
 impl Resolve for GuardedResolver {

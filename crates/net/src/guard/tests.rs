@@ -257,7 +257,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\
 const BOUNDS: Bounds = Bounds { time: Duration::from_secs(10), body_bytes: 1000, redirects: 3 };
 
 async fn get(guard: Guard, lookup: Lookup, url: &str) -> Result<Answer, Error> {
-    let client = Client::guarded_with(&Options::default(), guard, lookup).unwrap();
+    let client = Client::guarded_with(&Options::default(), guard, lookup);
     client.send(Method::Get, url, &[], None, BOUNDS).await
 }
 
@@ -293,7 +293,7 @@ async fn the_address_that_was_checked_is_the_one_that_is_dialled() {
     let (address, connections) = server(OK).await;
     // A name that turns private as soon as it has been looked at.
     let (lookup, asked) = answering(&[&["127.0.0.1"], &["127.0.0.2"]]);
-    let client = Client::guarded_with(&Options::default(), guard(&["127.0.0.1"], &[]), lookup).unwrap();
+    let client = Client::guarded_with(&Options::default(), guard(&["127.0.0.1"], &[]), lookup);
     let url = format!("http://name.test:{}/", address.port());
     assert_eq!(client.send(Method::Get, &url, &[], None, BOUNDS).await.unwrap().status, 200);
     assert_eq!(asked.load(Ordering::SeqCst), 1);

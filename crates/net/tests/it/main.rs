@@ -28,7 +28,7 @@ async fn serve_once(answer: impl Into<Vec<u8>>) -> (String, JoinHandle<String>) 
 }
 
 fn client() -> Client {
-    Client::new(&Options::default()).unwrap()
+    Client::new(&Options::default())
 }
 
 async fn get(url: &str) -> Result<petasos_net::Response, Error> {

@@ -47,8 +47,7 @@ pub(crate) async fn start<const N: usize>(
     let configured = configured.into_iter().map(|(name, server)| (name.to_owned(), server)).collect();
     let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
     let guard = Guard::new(Egress { allow, only_hosts: Vec::new() });
-    let mcp =
-        McpServers::new(configured, settings, Options::default(), guard, Supervisor::of_tests()).unwrap();
+    let mcp = McpServers::new(configured, settings, Options::default(), guard, Supervisor::of_tests());
     let mut setup = Setup::default();
     setup.tools = setup.tools.with_mcp(mcp);
     TestServer::start_with(setup).await

@@ -149,7 +149,7 @@ async fn quiet_streams_get_comments_and_end_with_the_server() {
     let server =
         TestServer::start_with(Setup { keep_alive: Duration::from_millis(20), ..Setup::default() }).await;
     let session = server.session().await;
-    let http = petasos_net::Client::new(&petasos_net::Options::default()).unwrap();
+    let http = petasos_net::Client::new(&petasos_net::Options::default());
     let url = format!("{}/v1/sessions/{session}/events/stream", server.url);
     let headers = [("authorization", "Bearer pk_admin_key_of_tests")];
     let mut response = http.request(petasos_net::Method::Get, &url, &headers, None).await.unwrap();

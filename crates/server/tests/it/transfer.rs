@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// The lines of an export.
 async fn export(server: &TestServer, session: &str) -> Vec<Value> {
-    let http = HttpClient::new(&Options::default()).unwrap();
+    let http = HttpClient::new(&Options::default());
     let url = format!("{}/v1/sessions/{session}/export", server.url);
     let key = [("authorization", "Bearer pk_admin_key_of_tests")];
     let response = http.request(Method::Get, &url, &key, None).await.unwrap();

@@ -46,7 +46,7 @@ async fn web() -> String {
 fn client(allow: &[&str]) -> Client {
     let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
     let guard = Guard::new(Egress { allow, only_hosts: Vec::new() });
-    Client::guarded(&Options::default(), guard).unwrap()
+    Client::guarded(&Options::default(), guard)
 }
 
 async fn start(allow: &[&str], engine: Option<Arc<dyn SearchEngine>>) -> TestServer {

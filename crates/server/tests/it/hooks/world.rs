@@ -102,7 +102,7 @@ impl Scripts {
         let sandbox = Sandbox::new(settings, Supervisor::of_tests());
         let guard =
             Guard::new(Egress { allow: vec!["127.0.0.0/8".parse().unwrap()], only_hosts: Vec::new() });
-        let client = Client::guarded(&Options::default(), guard).unwrap();
+        let client = Client::guarded(&Options::default(), guard);
         let reach = Arc::new(Reach { place, sandbox, client });
         let hooks =
             specs.hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(&reach)).unwrap());
