@@ -1,10 +1,8 @@
 //! Who makes a request. Without a valid key nothing else is looked at.
 
-use axum::extract::{FromRequestParts, Request, State};
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
 use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::{Caller, hash_key};
@@ -12,18 +10,8 @@ use petasos_engine::{Caller, hash_key};
 use crate::problem::Problem;
 use crate::server::App;
 
-/// Lets only requests with a valid key through, and remembers whose it is.
-pub(crate) async fn authenticate(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    match caller(&app, request.headers()).await {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
-            next.run(request).await
-        }
-        Err(problem) => problem.into_response(),
-    }
-}
-
-async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
+/// Whose key a request has.
+pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Problem> {
     let key = bearer(headers).ok_or_else(|| unauthorized("Send a key as Authorization: Bearer <key>."))?;
     let hash = hash_key(key);
     let caller = if hash == app.settings.admin_key_hash {

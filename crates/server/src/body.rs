@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
@@ -14,13 +12,10 @@ use crate::problem::Problem;
 use crate::server::App;
 
 /// Refuses a body that is announced to be too large, before any of it is read.
-pub(crate) async fn refuse_too_large(State(app): State<App>, request: Request, next: Next) -> Response {
-    let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
+pub(crate) fn refuse_too_large(headers: &HeaderMap, most: usize) -> Result<(), Problem> {
+    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let length: Option<usize> = announced.and_then(|length| length.parse().ok());
-    if length.is_some_and(|length| length > app.settings.max_body_bytes) {
-        return too_large().into_response();
-    }
-    next.run(request).await
+    if length.is_some_and(|length| length > most) { Err(too_large()) } else { Ok(()) }
 }
 
 /// A body as it came.

@@ -8,6 +8,7 @@ mod auth;
 mod backup;
 mod body;
 mod deliveries;
+mod door;
 #[doc(hidden)]
 pub mod fuzzing;
 mod health;

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header;
-use axum::middleware::Next;
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use petasos_core::key::KeyScope;
@@ -124,18 +123,25 @@ async fn show(State(app): State<App>) -> Result<Response, Problem> {
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }
 
-/// Counts a request, under its route and not its path, so that ids do not become labels.
-pub(crate) async fn count(State(app): State<App>, request: Request, next: Next) -> Response {
-    let matched = request.extensions().get::<MatchedPath>();
-    let path = matched.map_or_else(|| "none".to_owned(), |path| path.as_str().to_owned());
-    let method = request.method().as_str();
-    // Anybody can make up a method.
-    let method = if method.len() <= 7 { method.to_owned() } else { "other".to_owned() };
-    let started = Instant::now();
-    let response = next.run(request).await;
-    let metrics = &app.settings.metrics;
-    let status = response.status().as_u16();
-    metrics.seconds.get_or_create(&Path { path: path.clone() }).observe(started.elapsed().as_secs_f64());
-    metrics.requests.get_or_create(&Route { method, path, status }).inc();
-    response
+/// A request that is being answered. It is counted under its route and not its path, so that ids do not become labels.
+pub(crate) struct Visit {
+    method: Method,
+    matched: Option<MatchedPath>,
+    started: Instant,
+}
+
+impl Visit {
+    pub(crate) fn of(request: &Request) -> Self {
+        let matched = request.extensions().get::<MatchedPath>().cloned();
+        Visit { method: request.method().clone(), matched, started: Instant::now() }
+    }
+
+    pub(crate) fn count(self, metrics: &Metrics, status: StatusCode) {
+        let path = self.matched.as_ref().map_or("none", MatchedPath::as_str).to_owned();
+        let seconds = self.started.elapsed().as_secs_f64();
+        metrics.seconds.get_or_create(&Path { path: path.clone() }).observe(seconds);
+        // Anybody can make up a method.
+        let method = if self.method.as_str().len() <= 7 { self.method.as_str() } else { "other" }.to_owned();
+        metrics.requests.get_or_create(&Route { method, path, status: status.as_u16() }).inc();
+    }
 }

@@ -2,29 +2,41 @@
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
-use axum::middleware::Next;
 use axum::response::Response;
-use tracing::Instrument;
+use tracing::Span;
 use uuid::Uuid;
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Takes the caller's `x-request-id` or makes one, and sends it back.
-pub(crate) async fn tag(request: Request, next: Next) -> Response {
-    let given = request.headers().get(HEADER).filter(|id| is_plain(id)).cloned();
-    let id = given.or_else(|| HeaderValue::from_str(&format!("req_{}", Uuid::now_v7().simple())).ok());
-    let span = match id.as_ref().and_then(|id| id.to_str().ok()) {
-        Some(request_id) => {
-            let (method, path) = (request.method(), request.uri().path());
-            tracing::info_span!("request", request_id, %method, path)
-        }
-        None => tracing::Span::none(),
-    };
-    let mut response = next.run(request).instrument(span).await;
-    if let Some(id) = id {
-        response.headers_mut().insert(HEADER, id);
+/// The caller's `x-request-id`, or one that we make.
+pub(crate) struct RequestId(Option<HeaderValue>);
+
+impl RequestId {
+    pub(crate) fn of(request: &Request) -> Self {
+        let given = request.headers().get(HEADER).filter(|id| is_plain(id));
+        // A copy: the caller's is a part of all that was read from it, which would be kept until the answer.
+        let given = given.and_then(|id| HeaderValue::from_bytes(id.as_bytes()).ok());
+        let made = || HeaderValue::from_str(&format!("req_{}", Uuid::now_v7().simple())).ok();
+        RequestId(given.or_else(made))
     }
-    response
+
+    /// What lines of the log about this request stand under.
+    pub(crate) fn span(&self, request: &Request) -> Span {
+        match self.0.as_ref().and_then(|id| id.to_str().ok()) {
+            Some(request_id) => {
+                let (method, path) = (request.method(), request.uri().path());
+                tracing::info_span!("request", request_id, %method, path)
+            }
+            None => Span::none(),
+        }
+    }
+
+    /// Sends it back.
+    pub(crate) fn put_on(self, response: &mut Response) {
+        if let Some(id) = self.0 {
+            response.headers_mut().insert(HEADER, id);
+        }
+    }
 }
 
 fn is_plain(id: &HeaderValue) -> bool {

@@ -20,7 +20,7 @@ use crate::backup::Backups;
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::rate_limit::{Limiter, RateLimit};
-use crate::{auth, body, listen, request_id, routes, surfaces};
+use crate::{door, listen, routes};
 
 /// What a server needs.
 pub struct Options {
@@ -161,21 +161,14 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
     let (guarded, _) = routes::guarded().into_parts();
     let (open, guarded) =
         if options.metrics_public { (open.merge(metrics), guarded) } else { (open, guarded.merge(metrics)) };
+    let admit = middleware::from_fn_with_state(app.clone(), door::admit);
     let guarded = guarded
         .fallback(no_such_path)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(options.max_body_bytes))
-        .layer(middleware::from_fn_with_state(app.clone(), body::refuse_too_large))
-        .layer(middleware::from_fn_with_state(app.clone(), auth::authenticate));
-    let router = open
-        .merge(guarded)
-        .layer(middleware::from_fn_with_state(app.clone(), metrics::count))
-        .with_state(app)
-        .layer(CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response()))
-        .layer(middleware::from_fn(surfaces::in_shape))
-        .layer(cors)
-        .layer(middleware::from_fn(request_id::tag));
-    Ok(router)
+        .layer((admit, DefaultBodyLimit::max(options.max_body_bytes)));
+    let enter = middleware::from_fn_with_state(app.clone(), door::enter);
+    let panics = CatchPanicLayer::custom(|_| Problem::internal("a handler panicked").into_response());
+    Ok(open.merge(guarded).with_state(app).layer((enter, cors, panics)))
 }
 
 fn cors(origins: &[String]) -> Result<CorsLayer, Error> {

@@ -7,4 +7,4 @@ pub(crate) mod herm;
 pub(crate) mod parlant;
 pub(crate) mod routines;
 
-pub(crate) use errors::in_shape;
+pub(crate) use errors::Shape;

@@ -1,0 +1,50 @@
+//! What every request passes on its way in, and its answer on the way out.
+//!
+//! Two layers do all of it, since each costs memory for as long as a request waits, and thousands may wait.
+
+use std::future::Future;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tracing::Instrument;
+
+use crate::metrics::Visit;
+use crate::request_id::RequestId;
+use crate::server::App;
+use crate::surfaces::Shape;
+use crate::{auth, body};
+
+/// Names the request, counts it, and gives an error the shape of its surface.
+pub(crate) fn enter(
+    State(app): State<App>,
+    request: Request,
+    next: Next,
+) -> impl Future<Output = Response> + Send {
+    let id = RequestId::of(&request);
+    let span = id.span(&request);
+    let visit = Visit::of(&request);
+    let shape = Shape::of(request.uri().path());
+    let answering = next.run(request).instrument(span);
+    async move {
+        let mut response = shape.give(answering.await);
+        visit.count(&app.settings.metrics, response.status());
+        id.put_on(&mut response);
+        response
+    }
+}
+
+/// Lets only requests of a bearable size with a valid key through, and remembers whose it is.
+pub(crate) async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let admitted = match auth::caller(&app, request.headers()).await {
+        Ok(caller) => body::refuse_too_large(request.headers(), app.settings.max_body_bytes).map(|()| caller),
+        Err(problem) => Err(problem),
+    };
+    match admitted {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => problem.into_response(),
+    }
+}
