@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use petasos_core::agent::{AgentDefinition, PermissionPolicy};
 use petasos_core::event::ToolEffect;
 use petasos_core::model::ToolSpec;
@@ -110,7 +112,7 @@ impl OfferedTool {
     }
 
     /// Carries out one call. Dropping the future stops waiting for it.
-    pub async fn call(&self, input: Map<String, Value>) -> ToolOutput {
-        self.connection.call(&self.tool, input).await
+    pub fn call(&self, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
+        self.connection.call(&self.tool, input).boxed()
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 use petasos_core::agent::AgentDefinition;
 use petasos_core::ids::TenantId;
 use petasos_net::{Client, Guard, Options};
@@ -59,7 +60,7 @@ impl McpServers {
         options: Options,
         guard: Guard,
         supervisor: Supervisor,
-    ) -> Result<Self, petasos_net::Error> {
+    ) -> Self {
         let unconfined = petasos_sandbox::Settings {
             backend: Backend::Unconfined,
             limits: PROGRAM_LIMITS,
@@ -70,7 +71,7 @@ impl McpServers {
         for (name, ServerDefinition { reach, tenants }) in configured {
             let (url, connector) = match reach {
                 Reach::Http { url, headers } => {
-                    let client = Client::guarded(&options, guard.trusting(&url))?;
+                    let client = Client::guarded(&options, guard.trusting(&url));
                     let headers = Arc::new(headers.into_iter().collect());
                     let http = Http { client, headers, message_bytes: settings.message_bytes };
                     (Some(url.clone()), Connector::Http { http, url })
@@ -81,7 +82,7 @@ impl McpServers {
             servers.insert(name, Configured { tenants, url, connection });
         }
         let by_url = Mutex::default();
-        Ok(McpServers { shared: Arc::new(Shared { configured: servers, by_url, options, guard, settings }) })
+        McpServers { shared: Arc::new(Shared { configured: servers, by_url, options, guard, settings }) }
     }
 
     /// Whether the configuration has a server of this name for this tenant.
@@ -113,32 +114,41 @@ impl McpServers {
         self.listed(tenant, agent, Wanted::Known).await
     }
 
-    async fn listed(&self, tenant: &TenantId, agent: &AgentDefinition, wanted: Wanted) -> Offer {
-        let mut offer = Offer::default();
-        let names: Vec<&str> = agent.mcp_toolsets().collect();
-        let listed = join_all(names.iter().map(|name| async move {
-            let connection = self.connection(tenant, agent, name)?;
-            let tools = match wanted {
-                Wanted::Usable => connection.tools_in_time().await?,
-                Wanted::Known => connection.known_tools().await?,
-            };
-            Ok::<_, String>((connection, tools))
-        }));
-        for (name, listed) in names.iter().zip(listed.await) {
-            match listed {
-                Ok((connection, tools)) => offer.add(name, &connection, &tools),
-                Err(problem) => offer.missing.push(Missing { server: (*name).to_owned(), problem }),
+    fn listed<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent: &'a AgentDefinition,
+        wanted: Wanted,
+    ) -> BoxFuture<'a, Offer> {
+        let listed = async move {
+            let mut offer = Offer::default();
+            let names: Vec<&str> = agent.mcp_toolsets().collect();
+            let listed = join_all(names.iter().map(|name| async move {
+                let connection = self.connection(tenant, agent, name)?;
+                let tools = match wanted {
+                    Wanted::Usable => connection.tools_in_time().await?,
+                    Wanted::Known => connection.known_tools().await?,
+                };
+                Ok::<_, String>((connection, tools))
+            }));
+            for (name, listed) in names.iter().zip(listed.await) {
+                match listed {
+                    Ok((connection, tools)) => offer.add(name, &connection, &tools),
+                    Err(problem) => offer.missing.push(Missing { server: (*name).to_owned(), problem }),
+                }
             }
-        }
-        offer
+            offer
+        };
+        // Boxed here, or every crate that waits for it would compile the client once more.
+        listed.boxed()
     }
 
     /// How many tools each server of the configuration has, or why it cannot be used.
-    pub async fn check(&self) -> Vec<(String, Result<usize, String>)> {
+    pub fn check(&self) -> BoxFuture<'_, Vec<(String, Result<usize, String>)>> {
         let checks = self.shared.configured.iter().map(|(name, server)| async move {
             (name.clone(), server.connection.tools().await.map(|tools| tools.len()))
         });
-        join_all(checks).await
+        join_all(checks).boxed()
     }
 
     fn connection(
@@ -174,7 +184,7 @@ impl McpServers {
         if by_url.len() >= MAX_BY_URL {
             return Err(format!("{MAX_BY_URL} servers of agents are open already; try again later"));
         }
-        let client = Client::guarded(options, guard.clone()).map_err(|error| error.to_string())?;
+        let client = Client::guarded(options, guard.clone());
         let http = Http { client, headers: Arc::default(), message_bytes: settings.message_bytes };
         let connector = Connector::Http { http, url: url.to_owned() };
         let connection = Connection::new(name.to_owned(), connector, settings.clone());
