@@ -25,7 +25,10 @@ const FIRINGS: usize = 20;
 const SHELL: &str = "#!/bin/sh\nread -r payload\necho '{}'\n";
 const PLUGIN: &str = "def hook(**kwargs):\n    return None\ndef register(ctx):\n    for _ in range(FIRINGS):\n        \
                       ctx.register_hook('pre_llm_call', hook)\n";
-const PERSISTENT: &str = "#!/bin/sh\nwhile read -r payload; do echo '{}'; done\n";
+const KEEP: &str = "#!/bin/sh\ncat > \"$0.payload\"\necho '{}'\n";
+/// A shell would read its payload byte by byte, as a shell does.
+const PERSISTENT: &str =
+    "#!/usr/bin/env python3\nimport sys\nfor payload in sys.stdin:\n    print('{}', flush=True)\n";
 
 /// A server with hooks of one kind, and a conversation with it.
 struct Side {
@@ -70,8 +73,9 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
         Ok(path.display().to_string())
     };
-    let (shell, persistent) = (script("shell.sh", SHELL)?, script("persistent.sh", PERSISTENT)?);
+    let (shell, persistent) = (script("shell.sh", SHELL)?, script("persistent.py", PERSISTENT)?);
     let home = |name: &str| directory.path().join(name);
+    let payload = payload(bench, directory.path(), &script("keep.sh", KEEP)?).await?;
     let mut none = Side::open(bench, &home("none"), "").await?;
     let empty = "hooks:\n  pre_llm_call: []\nhooks_auto_accept: true\n";
     let mut empty = Side::open(bench, &home("empty"), empty).await?;
@@ -86,7 +90,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         for side in [&mut none, &mut empty, &mut one, &mut running, &mut idle, &mut plugin, &mut plugins] {
             side.turn(index).await?;
         }
-        let time = tokio::task::block_in_place(|| run(&shell))?;
+        let time = tokio::task::block_in_place(|| run(&shell, &payload))?;
         if index >= TURNS {
             bare.time(time);
         }
@@ -99,7 +103,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     section.note(
         "A turn of one model call on servers that differ in their hooks alone, one after the other. The shell hook is a \
          `sh` script that reads its payload and answers `{}`; beside it the same script, started and asked by the \
-         benchmark itself. The cost of a persistent hook is the difference between twenty and one of them, by nineteen, \
+         benchmark itself. The persistent one is the same in Python. The cost of a persistent hook is the difference between twenty and one of them, by nineteen, \
          and so for callbacks of a Python plugin; that of a shell hook is what it adds in place of a persistent one.",
     );
     section.header(&["", "p50", "p99"]);
@@ -164,12 +168,22 @@ fn plugin_home(home: &Path, firings: usize) -> Result<PathBuf> {
     Ok(home.to_owned())
 }
 
+/// What a hook is asked in the middle of a session.
+async fn payload(bench: &Bench, directory: &Path, keep: &str) -> Result<Vec<u8>> {
+    let mut side = Side::open(bench, &directory.join("keep"), &config(keep, "", 1)).await?;
+    for index in 0..TURNS / 2 {
+        side.turn(index).await?;
+    }
+    drop(side.conversation);
+    side.server.stop().await?;
+    Ok(std::fs::read(format!("{keep}.payload"))?)
+}
+
 /// Starts the script, asks it, and waits for its end.
-fn run(script: &str) -> Result<Duration> {
-    let payload = format!("{{\"hook_event_name\":\"pre_llm_call\",\"extra\":\"{}\"}}\n", "x".repeat(600));
+fn run(script: &str, payload: &[u8]) -> Result<Duration> {
     let started = Instant::now();
     let mut child = Command::new(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    child.stdin.take().context("it has no input")?.write_all(payload.as_bytes())?;
+    child.stdin.take().context("it has no input")?.write_all(payload)?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success() && output.stdout == b"{}\n", "the script failed");
     Ok(started.elapsed())
