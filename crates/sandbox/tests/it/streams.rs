@@ -30,7 +30,8 @@ async fn errors_can_be_a_stream_of_their_own() {
 #[tokio::test]
 async fn a_terminal_is_one() {
     let world = World::new();
-    let mut command = world.command("tty; stty size; stty -echo; trap 'echo stopped; exit 4' INT; echo ready; cat");
+    let mut command =
+        world.command("tty; stty size; stty -echo; trap 'echo stopped; exit 4' INT; echo ready; cat");
     command.streams = Streams::Terminal(TerminalSize { rows: 40, columns: 120 });
     let mut process = world.sandbox.start(command).unwrap();
     let said = said_until(&mut process, "ready").await;
