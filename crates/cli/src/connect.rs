@@ -19,7 +19,7 @@ use crate::args::ConnectArgs;
 use crate::config::Config;
 use crate::env::{self, Environment};
 use crate::home::Home;
-use crate::instance::{Instance, Stopped};
+use crate::instance::{COMMAND_GRACE, Instance, Stopped};
 use crate::server_file::ServerFile;
 use crate::user_code::{Extent, UserCode};
 use crate::{database, logging, output};
@@ -118,7 +118,7 @@ impl Connection {
         }
         let api = Api::new(&url, given_key(args).unwrap_or(admin.key), args.tenant.clone());
         let shutdown = CancellationToken::new();
-        let running = tokio::spawn(instance.run(shutdown.clone()));
+        let running = tokio::spawn(instance.run(shutdown.clone(), COMMAND_GRACE));
         Ok(Connection { api, embedded: Some(Embedded { home, shutdown, running }) })
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use petasos_engine::Engine;
+use petasos_engine::{Engine, Grace};
 use petasos_hooks::Bus;
 use petasos_models::Models;
 use petasos_sandbox::{Fallback, Sandbox, Settings, Supervisor};
@@ -27,8 +27,12 @@ use crate::routine_files::RoutineFiles;
 use crate::user_code::UserCode;
 use crate::{default_agent, delivery_secret};
 
-/// How long turns may take to end when the server stops.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long turns and hooks may take to end when a server stops that others use.
+pub(crate) const SERVER_GRACE: Grace =
+    Grace { turns: Duration::from_secs(10), hooks: Duration::from_secs(5) };
+/// The same for a server of a command's own. Its hooks get the time that they are allowed: somebody sees the command
+/// end, and may interrupt it.
+pub(crate) const COMMAND_GRACE: Grace = Grace { turns: SERVER_GRACE.turns, hooks: Duration::MAX };
 /// How often a quiet stream gets a comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -93,7 +97,7 @@ impl Instance {
     }
 
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
-    pub(crate) async fn run(self, shutdown: CancellationToken) -> Stopped {
+    pub(crate) async fn run(self, shutdown: CancellationToken, grace: Grace) -> Stopped {
         let Instance { server, engine, store, agent_files, routine_files, user_code } = self;
         let watching = tokio::spawn(agent_files.watch(engine.clone()));
         let watching_routines = tokio::spawn(routine_files.watch(engine.clone()));
@@ -106,7 +110,7 @@ impl Instance {
             shutdown.cancelled().await;
             watching.abort();
             watching_routines.abort();
-            engine.shutdown(GRACE).await;
+            engine.shutdown(grace).await;
         };
         let (served, ()) = tokio::join!(serving, ending);
         user_code.stop();

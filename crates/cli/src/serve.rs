@@ -9,7 +9,7 @@ use crate::banner::{self, Banner};
 use crate::config::Config;
 use crate::env::Environment;
 use crate::home::Home;
-use crate::instance::Instance;
+use crate::instance::{Instance, SERVER_GRACE};
 use crate::server_file::ServerFile;
 use crate::talk::DEFAULT_MODEL;
 use crate::traces::Traces;
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;
 
     instance.tell_startup();
-    let stopped = instance.run(shutdown).await;
+    let stopped = instance.run(shutdown, SERVER_GRACE).await;
     let removed = ServerFile::remove_own(&home);
     let closed = stopped.close().await;
     if let Some(traces) = traces {

@@ -73,6 +73,20 @@ pub enum Unattended {
     Allow,
 }
 
+/// How long is waited for what is under way when everything stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace {
+    /// For turns to end.
+    pub turns: Duration,
+    /// For hooks that run beside turns, each of which has a limit of its own.
+    pub hooks: Duration,
+}
+
+impl Grace {
+    /// Everything stops where it is.
+    pub const NONE: Grace = Grace { turns: Duration::ZERO, hooks: Duration::ZERO };
+}
+
 /// The door to all sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Engine {
@@ -100,7 +114,7 @@ pub(crate) struct Shared {
     /// is queued for an actor that is gone.
     /// The tenant belongs to the name: a session of somebody else is none, and must not be reached or blocked.
     pub(crate) awake: Mutex<HashMap<(TenantId, SessionId), mpsc::Sender<Command>>>,
-    /// Everything that runs: actors, what they have under way, observers.
+    /// Everything that runs: actors and what they have under way. Observers have tasks of their own.
     pub(crate) tasks: TaskTracker,
     pub(crate) observers: Observers,
     pub(crate) resting: Resting,
@@ -167,17 +181,27 @@ impl Engine {
         Ok(running.len())
     }
 
-    /// Lets turns end for at most `grace`, then stops everything where it is. What is cut off goes on at the next
+    /// Lets turns and hooks end, then stops everything where it is. What is cut off of turns goes on at the next
     /// start.
-    pub async fn shutdown(&self, grace: Duration) {
+    pub async fn shutdown(&self, grace: Grace) {
         self.shared.closing.cancel();
         self.shared.tasks.close();
-        if tokio::time::timeout(grace, self.shared.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(grace.turns, self.shared.tasks.wait()).await.is_err() {
             tracing::info!("turns are still running; they go on at the next start");
+        }
+        if tokio::time::timeout(grace.hooks, self.hooks_settled()).await.is_err() {
+            tracing::info!("hooks are still running and are stopped");
         }
         self.shared.stopping.cancel();
         self.shared.feeds.close_all();
         self.shared.tasks.wait().await;
+        self.shared.observers.told().await;
+    }
+
+    /// Waits until hooks were told of everything, and those that nobody waits for have ended.
+    async fn hooks_settled(&self) {
+        self.shared.observers.told().await;
+        self.shared.hooks.settled().await;
     }
 
     /// How many model calls a turn may make.

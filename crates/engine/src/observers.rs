@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use petasos_core::ids::SessionId;
 use petasos_hooks::{Observation, TurnInfo};
+use tokio_util::task::TaskTracker;
 
 use crate::engine::Shared;
 use crate::feed::lock;
@@ -18,16 +19,28 @@ use crate::feed::lock;
 /// How much may wait to be told about one session. What comes on top is not told.
 const MAX_WAITING: usize = 1024;
 
-/// What is yet to be told, by session. A session is here as long as a task tells its observers.
+/// What is yet to be told.
 #[derive(Default)]
-pub(crate) struct Observers(Mutex<HashMap<SessionId, VecDeque<(TurnInfo, Observation)>>>);
+pub(crate) struct Observers {
+    /// By session. A session is here as long as a task tells its observers.
+    queues: Mutex<HashMap<SessionId, VecDeque<(TurnInfo, Observation)>>>,
+    tasks: TaskTracker,
+}
+
+impl Observers {
+    /// Waits until everything so far was told.
+    pub(crate) async fn told(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
 
 /// Tells observers, without waiting for them.
 pub(crate) fn tell(shared: &Arc<Shared>, turn: TurnInfo, observation: Observation) {
     if shared.hooks.is_empty() {
         return;
     }
-    let mut queues = lock(&shared.observers.0);
+    let mut queues = lock(&shared.observers.queues);
     match queues.get_mut(&turn.session_id) {
         Some(queue) if queue.len() < MAX_WAITING => queue.push_back((turn, observation)),
         Some(_) => {
@@ -37,7 +50,7 @@ pub(crate) fn tell(shared: &Arc<Shared>, turn: TurnInfo, observation: Observatio
         None => {
             let session_id = turn.session_id.clone();
             queues.insert(session_id.clone(), VecDeque::from([(turn, observation)]));
-            shared.tasks.spawn(tell_all(Arc::clone(shared), session_id));
+            shared.observers.tasks.spawn(tell_all(Arc::clone(shared), session_id));
         }
     }
 }
@@ -61,7 +74,7 @@ async fn tell_all(shared: Arc<Shared>, session_id: SessionId) {
 
 /// What is to be told next. The session is forgotten when there is nothing.
 fn next(shared: &Shared, session_id: &SessionId) -> Option<(TurnInfo, Observation)> {
-    let mut queues = lock(&shared.observers.0);
+    let mut queues = lock(&shared.observers.queues);
     let next = queues.get_mut(session_id).and_then(VecDeque::pop_front);
     if next.is_none() {
         queues.remove(session_id);

@@ -22,7 +22,7 @@ use crate::contract::{
 use crate::event::{EventSet, HookEvent};
 
 /// How many callbacks may be under way that nobody waits for.
-const MAX_BESIDE: usize = 64;
+const MAX_BESIDE: u32 = 64;
 
 /// Where callbacks come from.
 pub trait Source: Send + Sync + 'static {
@@ -117,7 +117,7 @@ pub struct Bus {
 impl Bus {
     /// A bus over sources, the first of which is asked first.
     pub fn new(sources: Vec<Arc<dyn Source>>) -> Self {
-        Bus { sources, complaints: Arc::default(), beside: Arc::new(Semaphore::new(MAX_BESIDE)) }
+        Bus { sources, complaints: Arc::default(), beside: Arc::new(Semaphore::new(MAX_BESIDE as usize)) }
     }
 
     /// `pre_gateway_dispatch`: what is to be done about a message that a channel received. The arguments are `event`,
@@ -214,6 +214,11 @@ impl Hooks for Bus {
 
     fn wants(&self, event: HookEvent) -> bool {
         self.sources.iter().any(|source| source.events().contains(event))
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        // Whoever has all the places is alone.
+        async { drop(self.beside.acquire_many(MAX_BESIDE).await) }.boxed()
     }
 
     fn observe<'a>(&'a self, turn: &'a TurnInfo, observation: Observation) -> BoxFuture<'a, ()> {

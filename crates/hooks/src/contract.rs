@@ -272,6 +272,11 @@ pub trait Hooks: Send + Sync + 'static {
         !self.is_empty()
     }
 
+    /// Waits until whatever nobody waits for has ended, as when the program is about to.
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        std::future::ready(()).boxed()
+    }
+
     /// Tells about something that cannot be changed. The turn waits for `PostToolCall` alone; everything else is
     /// told beside the turn, for each session one thing after another and in the order in which it happened.
     fn observe<'a>(&'a self, turn: &'a TurnInfo, observation: Observation) -> BoxFuture<'a, ()>;

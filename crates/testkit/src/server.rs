@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use petasos_core::limits::Limits;
 use petasos_engine::{
-    DeliveryOptions, DeliverySettings, Engine, Hooks, MemorySettings, NoHooks, Options, SkillOptions,
+    DeliveryOptions, DeliverySettings, Engine, Grace, Hooks, MemorySettings, NoHooks, Options, SkillOptions,
     SkillSettings, Unattended,
 };
 use petasos_models::{Catalog, Settings};
@@ -260,7 +260,7 @@ impl TestServer {
 
     async fn stop(&mut self) {
         self.shutdown.cancel();
-        self.engine.shutdown(Duration::ZERO).await;
+        self.engine.shutdown(Grace::NONE).await;
         if let Some(serving) = self.serving.take() {
             within("the server to stop", serving).await.unwrap();
         }

@@ -16,8 +16,8 @@ use serde_json::json;
 use crate::args::DoctorArgs;
 use crate::env::Environment;
 use crate::home::Home;
-use crate::output;
 use crate::table::plain;
+use crate::{hooks, output};
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,8 +53,13 @@ impl Check {
     }
 
     /// A failure whose text says what to do.
-    fn failed(what: impl Into<String>, error: &anyhow::Error) -> Check {
+    pub(crate) fn failed(what: impl Into<String>, error: &anyhow::Error) -> Check {
         Check { status: Status::Fail, ..Check::ok(what, format!("{error:#}")) }
+    }
+
+    /// The same, as part of what is said about something.
+    pub(crate) fn about(self, what: &str) -> Check {
+        Check { what: format!("{what}: {}", self.what), ..self }
     }
 
     pub(crate) fn line(&self) -> String {
@@ -82,6 +87,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     if let Some(config) = config {
         checks.extend(providers::check(&config).await);
         checks.extend(mcp::check(&config).await);
+        checks.extend(hooks::checks(&config, &home, environment));
         checks.extend(plugins::check(&config, &home).await);
         checks.extend(sandbox::check(config).await);
     }

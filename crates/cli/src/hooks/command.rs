@@ -16,13 +16,19 @@ use crate::output;
 
 /// An installation's hooks, as they are configured.
 pub(super) struct Installed {
-    pub(super) config: Config,
     pub(super) specs: Specs,
     pub(super) place: Place,
     pub(super) allowlist: Allowlist,
 }
 
 impl Installed {
+    /// What a configuration says.
+    pub(super) fn read(config: &Config, home: &Home, environment: &Environment) -> Result<Installed> {
+        let place = super::place(home, environment)?;
+        let specs = Specs::read(&config.hooks.block, &place.env);
+        Ok(Installed { specs, place, allowlist: Allowlist::new(home.hook_allowlist()) })
+    }
+
     /// The consent to a hook, if it has one.
     pub(super) fn consent(&self, hook: &HookSpec) -> Option<Consent> {
         self.allowlist.find(hook.event, hook.target.command()?)
@@ -41,15 +47,12 @@ impl Installed {
 pub(crate) async fn run(args: HooksArgs, environment: &Environment) -> Result<u8> {
     let home = Home::find(args.home.data_dir.as_deref(), environment)?;
     let format = Format::from_flag(args.format.json);
-    let allowlist = Allowlist::new(home.hook_allowlist());
     if let HooksCommand::Revoke { command } = &args.command {
-        revoke(&allowlist, command, format)?;
+        revoke(&Allowlist::new(home.hook_allowlist()), command, format)?;
         return Ok(0);
     }
     let config = Config::read(args.home.config.as_deref(), &home, environment)?;
-    let place = super::place(&home, environment)?;
-    let specs = Specs::read(&config.hooks.block, &place.env);
-    let installed = Installed { config, specs, place, allowlist };
+    let installed = Installed::read(&config, &home, environment)?;
     if format == Format::Text {
         for warning in &installed.specs.warnings {
             output::note(&format!("warning: {warning}"));
@@ -57,11 +60,11 @@ pub(crate) async fn run(args: HooksArgs, environment: &Environment) -> Result<u8
     }
     match args.command {
         HooksCommand::List => list::run(&installed, format).map(|()| 0),
-        HooksCommand::Doctor => doctor::run(installed, format).await,
+        HooksCommand::Doctor => doctor::run(&config, &installed, format).await,
         HooksCommand::Test { event, for_tool, payload_file } => {
             let Some(event) = HookEvent::named(&event) else { bail!(unknown(&event)) };
             let given = payload_file.as_deref().map(read_payload).transpose()?.unwrap_or_default();
-            test::run(installed, event, for_tool.as_deref(), given, format).await.map(|()| 0)
+            test::run(&config, installed, event, for_tool.as_deref(), given, format).await.map(|()| 0)
         }
         HooksCommand::Revoke { .. } => Ok(0),
     }

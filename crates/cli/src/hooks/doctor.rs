@@ -12,19 +12,22 @@ use serde_json::{Map, Value, json};
 use super::command::{Installed, as_json, in_words};
 use super::test::{milliseconds, try_out};
 use crate::commands::Format;
+use crate::config::Config;
 use crate::doctor::{Check, Status};
+use crate::env::Environment;
+use crate::home::Home;
 use crate::output;
 
 /// A hook that takes longer is felt in every turn.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// Checks every configured hook. Returns the exit code: 1 if something is wrong.
-pub(super) async fn run(installed: Installed, format: Format) -> Result<u8> {
-    let reach = Arc::new(super::reach(&installed.config, installed.place.clone()));
+pub(super) async fn run(config: &Config, installed: &Installed, format: Format) -> Result<u8> {
+    let reach = Arc::new(super::reach(config, installed.place.clone()));
     let mut problems = installed.specs.warnings.len();
     let mut shown: Vec<Value> = Vec::new();
     for hook in &installed.specs.hooks {
-        let mut checks = standing(&installed, hook);
+        let mut checks = standing(installed, hook);
         // Nobody's first run is ours to decide.
         let may_run = hook.target.command().is_none() || installed.consent(hook).is_some();
         if may_run && checks.iter().all(|check| check.status != Status::Fail) {
@@ -52,6 +55,28 @@ pub(super) async fn run(installed: Installed, format: Format) -> Result<u8> {
         Format::Text => output::line(&format!("Problems: {problems}"))?,
     }
     Ok(u8::from(problems > 0))
+}
+
+/// What `petasos doctor` says about hooks: what can be said without running them.
+pub(crate) fn checks(config: &Config, home: &Home, environment: &Environment) -> Vec<Check> {
+    let what = "hooks";
+    let installed = match Installed::read(config, home, environment) {
+        Ok(installed) => installed,
+        Err(error) => return vec![Check::failed(what, &error)],
+    };
+    let Installed { specs, .. } = &installed;
+    let warnings = specs.warnings.iter();
+    let mut checks: Vec<Check> =
+        warnings.map(|warning| Check::warn(what, warning, "mend it in config.yaml")).collect();
+    for hook in &specs.hooks {
+        let troubles = standing(&installed, hook).into_iter().filter(|check| check.status != Status::Ok);
+        checks.extend(troubles.map(|check| check.about(&format!("hook {} {}", hook.event, in_words(hook)))));
+    }
+    if checks.is_empty() && !specs.hooks.is_empty() {
+        let count = specs.hooks.len();
+        checks.push(Check::ok(what, format!("{count} may run; petasos hooks doctor tries them out")));
+    }
+    checks
 }
 
 /// What can be said about a hook without running it.

@@ -5,7 +5,6 @@ mod doctor;
 mod list;
 mod test;
 
-use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -16,6 +15,7 @@ use petasos_sandbox::{Backend, Sandbox, Settings};
 use serde_json::Value;
 
 pub(crate) use self::command::run;
+pub(crate) use self::doctor::checks;
 use crate::config::Config;
 use crate::env::Environment;
 use crate::home::Home;
@@ -109,7 +109,6 @@ fn ask(hook: &HookSpec) -> Option<bool> {
     ));
     let mut answer = String::new();
     // Nothing typed is a no, and so is a closed terminal.
-    let _ = std::io::stderr().flush();
     let read = std::io::stdin().read_line(&mut answer);
     Some(read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::command::{Installed, as_json, in_words};
 use crate::commands::Format;
+use crate::config::Config;
 use crate::output;
 use crate::table::plain;
 
@@ -35,6 +36,7 @@ pub(super) async fn try_out(hook: &ConfiguredHook, firing: &Firing) -> Trial {
 
 /// Fires every hook that is about the event.
 pub(super) async fn run(
+    config: &Config,
     installed: Installed,
     event: HookEvent,
     tool: Option<&str>,
@@ -42,7 +44,7 @@ pub(super) async fn run(
     format: Format,
 ) -> Result<()> {
     let firing = synthetic::firing(event, tool, given);
-    let reach = Arc::new(super::reach(&installed.config, installed.place));
+    let reach = Arc::new(super::reach(config, installed.place));
     let hooks = installed.specs.hooks.into_iter().filter(|hook| hook.event == event).collect();
     let mut shown = Vec::new();
     for hook in super::ready(hooks, &reach).iter().filter(|hook| hook.concerns(&firing)) {

@@ -1,14 +1,16 @@
-//! `petasos hooks`, and which hooks may run.
+//! `petasos hooks`, and what is wrong in the block that it is about.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::installation::{Finished, Installation};
+use crate::consent::one_turn;
+use crate::installation::Installation;
 
 /// Makes a script in `agent-hooks/` of the home and returns its path.
-fn script(installation: &Installation, name: &str, body: &str) -> String {
+pub(crate) fn script(installation: &Installation, name: &str, body: &str) -> String {
     let path = installation.write(&format!("agent-hooks/{name}"), format!("#!/bin/sh\n{body}\n"));
     allow_to_run(&path);
     path.display().to_string()
@@ -16,85 +18,6 @@ fn script(installation: &Installation, name: &str, body: &str) -> String {
 
 fn allow_to_run(path: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// An installation with one hook that leaves a mark at each turn, and more of a configuration.
-fn marking(more: &str) -> (Installation, String) {
-    let installation = Installation::new();
-    let mark = installation.file("mark").display().to_string();
-    let command = script(&installation, "mark.sh", &format!("cat > /dev/null; echo fired >> {mark}"));
-    let hooks = format!("hooks:\n  pre_llm_call:\n    - command: {command}\n{more}");
-    installation.write("config.yaml", hooks);
-    (installation, command)
-}
-
-fn one_turn(installation: &Installation, flags: &[&str]) -> Finished {
-    let finished = installation.run(&[flags, &["run", "--model", "demo/fast", "hello"]].concat());
-    assert!(finished.success, "{}", finished.stderr);
-    finished
-}
-
-fn marks(installation: &Installation) -> usize {
-    std::fs::read_to_string(installation.file("mark")).unwrap_or_default().lines().count()
-}
-
-#[test]
-fn a_command_runs_only_after_a_yes_and_until_it_is_taken_back() {
-    let (installation, command) = marking("");
-    let finished = one_turn(&installation, &[]);
-    assert_eq!(marks(&installation), 0);
-    for word in ["--accept-hooks", "PETASOS_ACCEPT_HOOKS", "hooks_auto_accept", &command] {
-        assert!(finished.stderr.contains(word), "{}", finished.stderr);
-    }
-    assert!(!installation.file("shell-hooks-allowlist.json").exists());
-
-    let finished = one_turn(&installation, &["--accept-hooks"]);
-    assert_eq!(marks(&installation), 1, "{}", finished.stderr);
-    let list: Value = serde_json::from_str(
-        &std::fs::read_to_string(installation.file("shell-hooks-allowlist.json")).unwrap(),
-    )
-    .unwrap();
-    let [consent] = &list["approvals"].as_array().unwrap()[..] else { panic!("{list}") };
-    assert_eq!((&consent["event"], &consent["command"]), (&json!("pre_llm_call"), &json!(command)));
-    for time in ["approved_at", "script_mtime_at_approval"] {
-        assert!(consent[time].as_str().is_some_and(|time| time.ends_with('Z')), "{consent}");
-    }
-
-    // From now on nobody is asked, and editing the script changes nothing about that.
-    one_turn(&installation, &[]);
-    assert_eq!(marks(&installation), 2);
-    let edited = format!("cat > /dev/null; echo edited >> {}", installation.file("mark").display());
-    script(&installation, "mark.sh", &edited);
-    one_turn(&installation, &[]);
-    assert_eq!(marks(&installation), 3);
-
-    assert_eq!(installation.json(&["hooks", "revoke", &command])["revoked"], 1);
-    one_turn(&installation, &[]);
-    assert_eq!(marks(&installation), 3);
-    let nothing = installation.run(&["hooks", "revoke", &command]);
-    assert!(nothing.success && nothing.stdout.contains("Nobody had agreed"), "{nothing:?}");
-}
-
-#[test]
-fn there_are_three_ways_to_accept() {
-    let flag_last = |installation: &Installation| {
-        let finished = installation.run(&["run", "--model", "demo/fast", "hello", "--accept-hooks"]);
-        assert!(finished.success, "{}", finished.stderr);
-    };
-    let (installation, _) = marking("");
-    flag_last(&installation);
-    assert_eq!(marks(&installation), 1);
-    for (word, accepts) in [("1", true), ("true", true), ("YES", true), ("0", false), ("false", false)] {
-        let (installation, _) = marking("");
-        let installation = installation.with_env("PETASOS_ACCEPT_HOOKS", word);
-        one_turn(&installation, &[]);
-        assert_eq!(marks(&installation) == 1, accepts, "{word}");
-    }
-    for (setting, accepts) in [("true", true), ("\"on\"", true), ("\"false\"", false), ("1", false)] {
-        let (installation, _) = marking(&format!("hooks_auto_accept: {setting}\n"));
-        one_turn(&installation, &[]);
-        assert_eq!(marks(&installation) == 1, accepts, "{setting}");
-    }
 }
 
 #[test]
@@ -146,6 +69,7 @@ hooks:
 fn the_list_shows_what_is_configured_and_what_may_run() {
     let installation = Installation::new();
     let block = script(&installation, "block.sh", "cat > /dev/null");
+    let notes = script(&installation, "notes.sh", "while read -r payload; do echo '{}'; done");
     let config = format!(
         "hooks:
   pre_tool_call:
@@ -155,7 +79,7 @@ fn the_list_shows_what_is_configured_and_what_may_run() {
       fail_closed: true
     - url: https://policy.example.com/hook
   on_session_end:
-    - command: {block}
+    - command: {notes}
       persistent: true
 "
     );
@@ -279,6 +203,57 @@ fn the_doctor_finds_what_is_wrong_and_runs_only_what_may_run() {
     assert!(installation.run(&["hooks", "doctor"]).stdout.contains("is not executable"));
     std::fs::remove_file(&stranger).unwrap();
     assert!(installation.run(&["hooks", "doctor"]).stdout.contains("was not found"));
+}
+
+#[test]
+fn the_general_doctor_says_what_keeps_hooks_from_running() {
+    let installation = Installation::new();
+    let command = script(&installation, "note.sh", "cat > /dev/null");
+    let config = |hooks: &str| installation.write("config.yaml", format!("hooks:\n{hooks}"));
+    let says = |status: &str, words: &[&str]| {
+        let checked = installation.run(&["doctor"]).stdout;
+        let line = checked.lines().find(|line| line.starts_with(status) && line.contains("hook"));
+        let line = line.unwrap_or_else(|| panic!("{checked}"));
+        assert!(words.iter().all(|word| line.contains(word)), "{words:?}: {checked}");
+    };
+    config(&format!("  pre_llm_call:\n    - command: {command}\n"));
+    says("warn", &["hook pre_llm_call", &command, "consent: nobody has agreed"]);
+    one_turn(&installation, &["--accept-hooks"]);
+    says("ok", &["hooks: 1 may run"]);
+    let old = std::time::SystemTime::now() - std::time::Duration::from_secs(100);
+    std::fs::File::options().write(true).open(&command).unwrap().set_modified(old).unwrap();
+    says("warn", &[&command, "script: was changed after somebody agreed"]);
+    std::fs::set_permissions(&command, std::fs::Permissions::from_mode(0o644)).unwrap();
+    says("fail", &[&command, "command:", "is not executable"]);
+    config("  pre_llm_cal: []\n");
+    says("warn", &["Did you mean pre_llm_call?"]);
+}
+
+#[test]
+fn a_command_ends_when_the_hooks_that_nobody_waits_for_have() {
+    let installation = Installation::new();
+    let (gate, mark) = (installation.file("gate"), installation.file("mark"));
+    let body = format!("cat > /dev/null; read x < {}; echo fired > {}", gate.display(), mark.display());
+    let command = script(&installation, "slow.sh", &body);
+    let hook = format!("    - command: {command}\n      async: true\n");
+    installation.write("config.yaml", format!("hooks_auto_accept: true\nhooks:\n  on_session_end:\n{hook}"));
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let mut turn = installation.talk(&["run", "--model", "demo/fast", "hello"]);
+    turn.wait_for("You said: hello");
+    // Open for both, so that this does not wait for the hook.
+    let mut gate = std::fs::File::options().read(true).write(true).open(&gate).unwrap();
+    writeln!(gate, "go").unwrap();
+    let finished = turn.finish();
+    assert!(finished.success, "{finished:?}");
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), "fired\n");
+
+    // One that never ends is stopped at its own limit.
+    drop(gate);
+    let hook = format!("{hook}      timeout: 1\n");
+    installation.write("config.yaml", format!("hooks_auto_accept: true\nhooks:\n  on_session_end:\n{hook}"));
+    let finished = one_turn(&installation, &[]);
+    assert!(finished.stderr.contains("it had not answered after 1 s and was stopped"), "{finished:?}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A home of its own for each test, and the binary run in it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::talker::Talker;
+use crate::terminal::Terminal;
 
 /// Nothing that a test waits for takes this long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -79,6 +81,16 @@ impl Installation {
     /// Starts a command that is talked to.
     pub(crate) fn talk(&self, arguments: &[&str]) -> Talker {
         Talker::start(self.command(arguments))
+    }
+
+    /// Starts a command at a terminal.
+    pub(crate) fn at_terminal(&self, arguments: &[&str]) -> Terminal {
+        Terminal::start(self.command(arguments), None)
+    }
+
+    /// The same, but what it says beside its result goes into a file.
+    pub(crate) fn at_terminal_without_stderr(&self, arguments: &[&str], stderr: File) -> Terminal {
+        Terminal::start(self.command(arguments), Some(stderr))
     }
 
     /// Starts a server on a free port and waits until it is ready.

@@ -16,7 +16,7 @@ pub(crate) struct Talker {
 }
 
 /// What comes out of a pipe. Text need not come in lines.
-struct Output {
+pub(crate) struct Output {
     pieces: Receiver<Vec<u8>>,
     text: Vec<u8>,
     /// How much was waited for already.
@@ -85,7 +85,7 @@ impl Drop for Talker {
 }
 
 impl Output {
-    fn of(mut source: impl Read + Send + 'static) -> Output {
+    pub(crate) fn of(mut source: impl Read + Send + 'static) -> Output {
         let (sender, pieces) = mpsc::channel();
         thread::spawn(move || {
             let mut buffer = vec![0; 4096];
@@ -98,7 +98,8 @@ impl Output {
         Output { pieces, text: Vec::new(), seen: 0 }
     }
 
-    fn wait_for(&mut self, words: &str) -> bool {
+    /// Waits until this comes, after what was waited for before. Returns whether it did.
+    pub(crate) fn wait_for(&mut self, words: &str) -> bool {
         loop {
             let unseen = &self.text[self.seen..];
             if let Some(at) = unseen.windows(words.len()).position(|window| window == words.as_bytes()) {
@@ -112,7 +113,8 @@ impl Output {
         }
     }
 
-    fn shown(&self) -> String {
+    /// What has come so far.
+    pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 

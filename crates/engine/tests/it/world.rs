@@ -11,7 +11,7 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::step::UserEvent;
 use petasos_engine::{
-    DeliveryOptions, DeliverySettings, DeliveryView, Engine, Hooks, Item, MemorySettings, NewSession,
+    DeliveryOptions, DeliverySettings, DeliveryView, Engine, Grace, Hooks, Item, MemorySettings, NewSession,
     NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions, Start, Unattended,
 };
 use petasos_net::{Client, Egress, Guard, Options as NetOptions, Targets, Unlisted};
@@ -99,7 +99,7 @@ impl World {
 
     /// The same with another setup.
     pub(crate) async fn restart_with(self, change: impl FnOnce(&mut Setup)) -> Self {
-        within("the engine to stop", self.engine.shutdown(Duration::ZERO)).await;
+        within("the engine to stop", self.engine.shutdown(Grace::NONE)).await;
         within("the store to close", self.sqlite.close()).await.unwrap();
         let World { model, mut setup, home, .. } = self;
         change(&mut setup);

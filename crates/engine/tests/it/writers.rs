@@ -113,7 +113,7 @@ async fn two_engines_on_one_session_never_fork_its_log() {
         })
         .await;
     }
-    other.shutdown(std::time::Duration::ZERO).await;
+    other.shutdown(petasos_engine::Grace::NONE).await;
     let log = world.log(&id).await;
     check_log(&log);
     let messages = log.iter().filter(|event| matches!(event.payload, Payload::UserMessage(_))).count();

@@ -1,0 +1,78 @@
+//! A command at a terminal of its own, and a person who types there.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+
+use rustix::fs::OFlags;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::talker::Output;
+
+/// A running command at a terminal.
+pub(crate) struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Output,
+}
+
+impl Terminal {
+    /// Starts a command. What it says beside its result goes to `stderr` if that is given, and to the terminal if not.
+    pub(crate) fn start(mut command: Command, stderr: Option<File>) -> Terminal {
+        let (ours, theirs) = open();
+        let copy = || theirs.try_clone().unwrap();
+        command.env("TERM", "xterm").stdin(copy()).stdout(copy());
+        match stderr {
+            Some(file) => command.stderr(file),
+            None => command.stderr(copy()),
+        };
+        let child = command.spawn().unwrap();
+        let ours = File::from(ours);
+        Terminal { child, screen: Output::of(ours.try_clone().unwrap()), keyboard: ours }
+    }
+
+    /// Types a line.
+    pub(crate) fn say(&mut self, line: &str) {
+        self.press(&format!("{line}\n"));
+    }
+
+    /// Types exactly this.
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until this is on the screen, after what was waited for before.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, words: &str) {
+        assert!(self.screen.wait_for(words), "{words:?} does not come; there is\n{}", self.screen.shown());
+    }
+
+    /// What is on the screen.
+    pub(crate) fn shown(&self) -> String {
+        self.screen.shown()
+    }
+
+    /// Waits for the end, and returns the exit code.
+    pub(crate) fn finish(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Both sides of a new terminal: the person's and the program's.
+fn open() -> (OwnedFd, OwnedFd) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&ours).unwrap();
+    unlockpt(&ours).unwrap();
+    let name = ptsname(&ours, Vec::new()).unwrap();
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap();
+    (ours, theirs)
+}
