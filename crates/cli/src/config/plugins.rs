@@ -37,6 +37,9 @@ impl PluginConfig {
         if let Some(seconds) = file.hook_callback_timeout {
             settings.callback_time = callback_time(seconds)?;
         }
+        if let Some(most) = file.max_concurrent_calls {
+            settings.most_calls = most.get();
+        }
         let entries = file.entries.into_iter();
         let project = environment.is_on(env::ENABLE_PROJECT_PLUGINS);
         Ok(PluginConfig {
