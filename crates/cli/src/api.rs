@@ -234,7 +234,7 @@ impl Api {
     ) -> Result<Response> {
         let url = format!("{}{path}", self.url());
         let authorization = format!("Bearer {}", self.key.expose_secret());
-        let mut all = vec![("authorization", authorization.as_str())];
+        let mut all = vec![("authorization", authorization.as_str()), ("x-petasos-platform", "cli")];
         all.extend_from_slice(headers);
         if body.is_some() {
             all.push(("content-type", "application/json"));

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use petasos_engine::{Engine, Grace};
-use petasos_hooks::Bus;
 use petasos_models::Models;
 use petasos_sandbox::{Fallback, Sandbox, Settings, Supervisor};
 use petasos_server::{Patience, Server};
@@ -24,6 +23,7 @@ use crate::agent_files::AgentFiles;
 use crate::config::{Config, DeliveryConfig};
 use crate::home::Home;
 use crate::routine_files::RoutineFiles;
+use crate::talk::DEFAULT_MODEL;
 use crate::user_code::UserCode;
 use crate::{default_agent, delivery_secret};
 
@@ -153,7 +153,6 @@ async fn bind(
     let mut tools =
         tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
     user_code.add_tools(&mut tools, &config.plugins);
-    let hooks = Bus::new(user_code.sources());
     let backups = petasos_server::Backups {
         store: Arc::new(store.clone()),
         directory: home.backups(),
@@ -164,7 +163,8 @@ async fn bind(
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client).with_catalog(config.catalog),
         tools,
-        hooks: Arc::new(hooks),
+        hooks: user_code.bus(),
+        commands: user_code.python(),
         limits: config.limits,
         max_tool_output_chars: config.max_tool_output_chars,
         tool_time: config.tool_time,
@@ -175,10 +175,11 @@ async fn bind(
             settings: config.skills,
             directory: Some(home.skills()),
             client: Some(petasos_net::Client::guarded(&config.net, config.guard)),
+            of_plugins: user_code.skills(),
         },
         deliveries,
     });
-    user_code.serve(&engine);
+    user_code.serve(&engine, config.default_model.as_deref().unwrap_or(DEFAULT_MODEL));
     let options = petasos_server::Options {
         engine: engine.clone(),
         admin_key,

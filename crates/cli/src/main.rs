@@ -94,6 +94,7 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
         Command::Hooks(args) => return Box::pin(hooks::run(args, environment)).await,
         Command::Plugins(args) => commands::plugins::run(args, environment)?,
         Command::Completions(args) => completions::run(args.shell)?,
+        Command::OfPlugin(words) => return commands::of_plugin::run(&words, environment).await,
         Command::Keys(args) => {
             let tenant = args.connect.tenant.as_deref();
             with_server(&args.connect, args.format, environment, async |api, format| {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use petasos_engine::{Engine, add_plugin_tools};
-use petasos_hooks::Source;
-use petasos_hooks::python::PythonHosts;
+use petasos_hooks::python::{PluginSkill, PythonHosts};
+use petasos_hooks::{Bus, GatewayEvents, Source};
 use petasos_tools::Toolbox;
-use serde_json::json;
 
 use crate::config::{Config, PluginConfig, gateway_hooks};
 use crate::env::Environment;
@@ -29,7 +28,7 @@ pub(crate) enum Extent {
 /// User code that runs.
 pub(crate) struct UserCode {
     python: Option<PythonHosts>,
-    configured: Option<Arc<dyn Source>>,
+    bus: Arc<Bus>,
 }
 
 impl UserCode {
@@ -46,13 +45,20 @@ impl UserCode {
         if let Some(hosts) = &python {
             hosts.loaded().await;
         }
-        Ok(UserCode { python, configured })
+        // Plugins come first.
+        let plugins = python.clone().map(|hosts| Arc::new(hosts) as Arc<dyn Source>);
+        let bus = Arc::new(Bus::new(plugins.into_iter().chain(configured).collect()));
+        Ok(UserCode { python, bus })
     }
 
-    /// What takes part in turns. Plugins come first.
-    pub(crate) fn sources(&self) -> Vec<Arc<dyn Source>> {
-        let python = self.python.clone().map(|hosts| Arc::new(hosts) as Arc<dyn Source>);
-        python.into_iter().chain(self.configured.clone()).collect()
+    /// What takes part in turns.
+    pub(crate) fn bus(&self) -> Arc<Bus> {
+        Arc::clone(&self.bus)
+    }
+
+    /// Plugins and gateway hooks, if there are any.
+    pub(crate) fn python(&self) -> Option<PythonHosts> {
+        self.python.clone()
     }
 
     /// Adds the tools that plugins bring.
@@ -62,20 +68,23 @@ impl UserCode {
         }
     }
 
-    /// Lets plugins ask things of sessions.
-    pub(crate) fn serve(&self, engine: &Engine) {
+    /// The skills that plugins bring.
+    pub(crate) fn skills(&self) -> Vec<PluginSkill> {
+        self.python.as_ref().map(PythonHosts::skills).unwrap_or_default()
+    }
+
+    /// Lets plugins ask things of sessions, and start agents with a model unless they name another.
+    pub(crate) fn serve(&self, engine: &Engine, default_model: &str) {
         if let Some(hosts) = &self.python {
-            hosts.serve_sessions(Arc::new(engine.clone()));
+            hosts.serve_sessions(Arc::new(engine.clone()), default_model);
         }
     }
 
     /// Tells gateway hooks that the server has started. Nobody waits for them.
     pub(crate) fn tell_startup(&self) {
         let Some(hosts) = self.python.clone() else { return };
-        tokio::spawn(async move {
-            let context = json!({ "platforms": ["api"] });
-            hosts.emit("gateway:startup", context.as_object().cloned().unwrap_or_default()).await;
-        });
+        let events = GatewayEvents::new(self.bus(), hosts, vec!["api".to_owned()]);
+        tokio::spawn(async move { events.startup().await });
     }
 
     /// Ends it.

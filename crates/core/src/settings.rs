@@ -25,6 +25,9 @@ pub struct SessionSettings {
     /// Whose subagent the session is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadSettings>,
+    /// Whether nobody is there to be asked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 /// What a subagent has from the session that it works for.

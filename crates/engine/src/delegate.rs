@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use petasos_core::event::{
-    Block, Payload, StatusIdle, StopReason, ThreadMessage, ThreadUsage, UserInterrupt, UserMessage,
-};
+use petasos_core::event::{Block, ThreadMessage, ThreadUsage, UserInterrupt, UserMessage};
 use petasos_core::ids::{SessionId, TenantId, ThreadId, ToolUseId};
 use petasos_core::settings::{SessionSettings, ThreadSettings};
 use petasos_core::step::{Input, UserEvent};
@@ -21,10 +19,11 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::actor::Report;
+use crate::ended::{Ended, until_done};
 use crate::engine::{Engine, Shared};
 use crate::error::{Error, Result};
 use crate::observers;
-use crate::reader::{Item, Start};
+use crate::reader::Start;
 use crate::sessions::NewSession;
 use crate::tool_run::ToolRun;
 
@@ -60,12 +59,6 @@ struct Thread<'a> {
     thread_id: ThreadId,
 }
 
-/// How a subagent's turn ended.
-struct Ended {
-    status: &'static str,
-    text: String,
-}
-
 impl Thread<'_> {
     /// Says what became of it, for the model and for hooks.
     async fn run(self) -> (Value, Observation) {
@@ -97,7 +90,8 @@ impl Thread<'_> {
             let content = vec![Block::text(self.task.message())];
             engine.send(tenant, &session_id, vec![UserEvent::Message(UserMessage::new(content))]).await?;
         }
-        let ended = until_done(&engine, tenant, &session_id).await?;
+        let reader = engine.follow(tenant, &session_id, Start::After(0)).await?;
+        let ended = until_done(reader, |_| {}).await?;
         guard.disarm();
         let view = engine.session(tenant, &session_id).await?.view;
         let spent = ThreadUsage { usage: view.usage, model_calls: view.model_calls };
@@ -148,29 +142,6 @@ impl Thread<'_> {
             other => other.map(drop),
         }
     }
-}
-
-/// Follows a subagent until its turn is over, and says how it ended.
-async fn until_done(engine: &Engine, tenant: &TenantId, session_id: &SessionId) -> Result<Ended> {
-    let mut reader = engine.follow(tenant, session_id, Start::After(0)).await?;
-    let mut said = String::new();
-    while let Some(item) = reader.next().await? {
-        let Item::Durable(event) = item else { continue };
-        match &event.payload {
-            Payload::AgentMessage(message) => said.clone_from(&message.text),
-            Payload::StatusIdle(StatusIdle { stop_reason, .. }) => {
-                let (status, text) = match stop_reason {
-                    StopReason::EndTurn { interrupted: true, .. } => ("interrupted", said),
-                    StopReason::EndTurn { .. } => ("completed", said),
-                    StopReason::Error { message, .. } => ("failed", format!("{said}\n{message}")),
-                    StopReason::RequiresAction { .. } => ("failed", "It waits for a person.".to_owned()),
-                };
-                return Ok(Ended { status, text: text.trim().to_owned() });
-            }
-            _ => {}
-        }
-    }
-    Err(Error::ShuttingDown)
 }
 
 /// What hooks are told about a subagent that has ended.

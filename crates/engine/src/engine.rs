@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_hooks::Hooks;
+use petasos_hooks::python::PythonHosts;
 use petasos_models::Models;
 use petasos_store::Store;
 use petasos_tools::Toolbox;
@@ -45,6 +46,8 @@ pub struct Options {
     pub tools: Toolbox,
     /// User code at the points of a turn.
     pub hooks: Arc<dyn Hooks>,
+    /// Plugins whose slash commands people can use.
+    pub commands: Option<PythonHosts>,
     /// Bounds of turns and sessions.
     pub limits: Limits,
     /// The most characters of a tool's result that go into the log.
@@ -99,6 +102,7 @@ pub(crate) struct Shared {
     pub(crate) models: Models,
     pub(crate) tools: Toolbox,
     pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) commands: Option<PythonHosts>,
     pub(crate) limits: Limits,
     pub(crate) max_tool_output_chars: usize,
     pub(crate) tool_time: Duration,
@@ -142,6 +146,7 @@ impl Engine {
             models: options.models,
             tools,
             hooks: options.hooks,
+            commands: options.commands,
             limits: options.limits,
             max_tool_output_chars: options.max_tool_output_chars,
             tool_time: options.tool_time,

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use petasos_core::ids::SessionId;
 use petasos_hooks::{Observation, TurnInfo};
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use crate::engine::Shared;
@@ -23,8 +24,18 @@ const MAX_WAITING: usize = 1024;
 #[derive(Default)]
 pub(crate) struct Observers {
     /// By session. A session is here as long as a task tells its observers.
-    queues: Mutex<HashMap<SessionId, VecDeque<(TurnInfo, Observation)>>>,
+    queues: Mutex<HashMap<SessionId, VecDeque<Entry>>>,
     tasks: TaskTracker,
+}
+
+/// What is next for the observers of a session.
+enum Entry {
+    /// They are told something.
+    Tell(Box<(TurnInfo, Observation)>),
+    /// Those of another session hear that everything before this was told.
+    Say(oneshot::Sender<()>),
+    /// They wait for that.
+    Await(oneshot::Receiver<()>),
 }
 
 impl Observers {
@@ -37,20 +48,32 @@ impl Observers {
 
 /// Tells observers, without waiting for them.
 pub(crate) fn tell(shared: &Arc<Shared>, turn: TurnInfo, observation: Observation) {
-    if shared.hooks.is_empty() {
-        return;
+    if !shared.hooks.is_empty() {
+        queue(shared, &turn.session_id.clone(), Entry::Tell(Box::new((turn, observation))));
     }
+}
+
+/// Has whatever the observers of a session are told from now on come after what those of another were told so far.
+pub(crate) fn tell_after(shared: &Arc<Shared>, session_id: &SessionId, other: &SessionId) {
+    if !shared.hooks.is_empty() {
+        let (say, hears) = oneshot::channel();
+        queue(shared, other, Entry::Say(say));
+        queue(shared, session_id, Entry::Await(hears));
+    }
+}
+
+fn queue(shared: &Arc<Shared>, session_id: &SessionId, entry: Entry) {
     let mut queues = lock(&shared.observers.queues);
-    match queues.get_mut(&turn.session_id) {
-        Some(queue) if queue.len() < MAX_WAITING => queue.push_back((turn, observation)),
+    match queues.get_mut(session_id) {
+        Some(queue) if queue.len() < MAX_WAITING => queue.push_back(entry),
         Some(_) => {
-            let session_id = turn.session_id;
+            let Entry::Tell(told) = entry else { return };
+            let (_, observation) = *told;
             tracing::warn!(%session_id, ?observation, "hooks are too far behind and are not told of this");
         }
         None => {
-            let session_id = turn.session_id.clone();
-            queues.insert(session_id.clone(), VecDeque::from([(turn, observation)]));
-            shared.observers.tasks.spawn(tell_all(Arc::clone(shared), session_id));
+            queues.insert(session_id.clone(), VecDeque::from([entry]));
+            shared.observers.tasks.spawn(tell_all(Arc::clone(shared), session_id.clone()));
         }
     }
 }
@@ -64,16 +87,25 @@ pub(crate) async fn tell_and_wait(shared: &Shared, turn: &TurnInfo, observation:
 }
 
 async fn tell_all(shared: Arc<Shared>, session_id: SessionId) {
-    while let Some((turn, observation)) = next(&shared, &session_id) {
+    while let Some(entry) = next(&shared, &session_id) {
         tokio::select! {
-            () = tell_and_wait(&shared, &turn, observation) => {}
+            () = deal_with(&shared, entry) => {}
             () = shared.stopping.cancelled() => return,
         }
     }
 }
 
-/// What is to be told next. The session is forgotten when there is nothing.
-fn next(shared: &Shared, session_id: &SessionId) -> Option<(TurnInfo, Observation)> {
+async fn deal_with(shared: &Shared, entry: Entry) {
+    match entry {
+        Entry::Tell(told) => tell_and_wait(shared, &told.0, told.1).await,
+        // They need not be there any more, on either side.
+        Entry::Say(say) => drop(say.send(())),
+        Entry::Await(hears) => drop(hears.await),
+    }
+}
+
+/// What is next. The session is forgotten when there is nothing.
+fn next(shared: &Shared, session_id: &SessionId) -> Option<Entry> {
     let mut queues = lock(&shared.observers.queues);
     let next = queues.get_mut(session_id).and_then(VecDeque::pop_front);
     if next.is_none() {

@@ -25,7 +25,7 @@ use crate::surroundings::Surroundings;
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
 
-/// What a run is told about a call that a person would have to allow.
+/// What a run, or a session that nobody attends, is told about a call that a person would have to allow.
 const NOBODY_ATTENDS: &str = "This needs a person's permission, and nobody attends this run. Do not try it another way: \
                               go on without it.";
 
@@ -162,8 +162,8 @@ impl Planner<'_> {
             let listed = thread.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| tool == name));
             listed && !delegate_task::NOT_FOR_SUBAGENTS.contains(&name)
         });
-        let for_run = self.around.run.is_none() || ![clarify::NAME, request_secret::NAME].contains(&name);
-        for_thread && for_run && self.around.settings.server_tool(name) != Setting::Off
+        let asks_nobody = self.is_attended() || ![clarify::NAME, request_secret::NAME].contains(&name);
+        for_thread && asks_nobody && self.around.settings.server_tool(name) != Setting::Off
     }
 
     /// Plans one call, the `number`th of its answer.
@@ -352,11 +352,16 @@ impl Planner<'_> {
 
     /// What the model is told about a call that a person would have to allow, if nobody is there.
     fn nobody(&self) -> Option<&'static str> {
-        match (&self.around.settings.thread, &self.around.run) {
-            (Some(_), _) => Some(NOBODY_TO_ASK),
-            (None, Some(_)) => Some(NOBODY_ATTENDS),
-            (None, None) => None,
+        match &self.around.settings.thread {
+            Some(_) => Some(NOBODY_TO_ASK),
+            None if self.is_attended() => None,
+            None => Some(NOBODY_ATTENDS),
         }
+    }
+
+    /// Whether somebody could answer a question of the turn. A subagent's questions are not asked at all.
+    fn is_attended(&self) -> bool {
+        self.around.run.is_none() && !self.around.settings.unattended
     }
 
     /// What the session's settings and the agent's policies say about a tool.

@@ -8,9 +8,9 @@ use futures_util::future::BoxFuture;
 use petasos_core::event::{Block, ToolEffect, UserMessage, UserSteer};
 use petasos_core::state::{Call, CallKind, Progress};
 use petasos_core::step::UserEvent;
-use petasos_hooks::python::Sessions;
-use petasos_hooks::{SessionRef, TurnInfo};
-use petasos_tools::{Dispatch, Workspaces};
+use petasos_hooks::SessionRef;
+use petasos_hooks::python::{AgentTurn, Sessions};
+use petasos_tools::Dispatch;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -20,6 +20,7 @@ use crate::mcp::McpTools;
 use crate::plugin_tools::text;
 use crate::surroundings::Surroundings;
 use crate::tool_run::ToolRun;
+use crate::turn_info::turn_info;
 
 impl Sessions for Engine {
     fn call_tool(
@@ -33,6 +34,10 @@ impl Sessions for Engine {
             text(run.call(&tool, input).await)
         }
         .boxed()
+    }
+
+    fn run_agent(&self, turn: AgentTurn) -> BoxFuture<'_, std::result::Result<Value, String>> {
+        async move { self.run_plugin_agent(turn).await.map_err(|error| error.to_string()) }.boxed()
     }
 
     fn say(&self, session: SessionRef, text: String) -> BoxFuture<'_, std::result::Result<(), String>> {
@@ -58,20 +63,8 @@ impl Engine {
         let (header, state) = (detail.header, detail.state);
         let thread = state.settings.as_ref().and_then(|settings| settings.thread.as_ref());
         let root = thread.map_or(&header.id, |thread| &thread.parent);
-        let path = |workspaces: &Workspaces| {
-            workspaces.path(&header.tenant, &header.agent_id, header.user_id.as_deref(), root)
-        };
-        let workspaces = self.shared.tools.workspaces();
-        let turn = TurnInfo {
-            tenant: header.tenant.clone(),
-            session_id: header.id.clone(),
-            agent_id: header.agent_id.clone(),
-            user_id: header.user_id.clone(),
-            turn_id: state.turn_id().map(|id| id.to_string()).unwrap_or_default(),
-            platform: header.platform.clone(),
-            model: detail.agent.definition.model.clone(),
-            workspace: workspaces.map(path).unwrap_or_default(),
-        };
+        let turn_id = state.turn_id().map(|id| id.to_string()).unwrap_or_default();
+        let turn = turn_info(&self.shared, &header, &detail.agent.definition.model, root, turn_id);
         let around = Surroundings {
             shared: Arc::clone(&self.shared),
             header: Arc::new(header),

@@ -14,6 +14,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
+use crate::answers::{block_message, context, dispatch};
 use crate::arguments;
 use crate::complaints::Complaints;
 use crate::contract::{
@@ -122,7 +123,7 @@ impl Bus {
 
     /// `pre_gateway_dispatch`: what is to be done about a message that a channel received. The arguments are `event`,
     /// `gateway` and `session_store`.
-    pub async fn pre_gateway_dispatch(&self, arguments: Map<String, Value>) -> Dispatch {
+    pub(crate) async fn pre_gateway_dispatch(&self, arguments: Map<String, Value>) -> Dispatch {
         let mut decision = None;
         let mut firing =
             Firing { event: HookEvent::PreGatewayDispatch, arguments, workspace: None, session: None };
@@ -336,37 +337,6 @@ impl Hooks for Bus {
 fn firing(turn: &TurnInfo, event: HookEvent, arguments: Map<String, Value>) -> Firing {
     let session = SessionRef { tenant: turn.tenant.clone(), session_id: turn.session_id.clone() };
     Firing { event, arguments, workspace: Some(turn.workspace.clone()), session: Some(session) }
-}
-
-/// The message of a valid block. Anything else is no decision.
-fn block_message(value: &Value) -> Option<String> {
-    let message = value.get("message").and_then(Value::as_str).filter(|message| !message.is_empty());
-    message.filter(|_| value.get("action").is_some_and(|action| action == "block")).map(str::to_owned)
-}
-
-/// Context for the model: a text, or an object with one.
-fn context(value: Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => text,
-        Value::Object(mut object) => match object.remove("context")? {
-            Value::String(text) => text,
-            Value::Null | Value::Bool(false) => return None,
-            other => other.to_string(),
-        },
-        _ => return None,
-    };
-    (!text.trim().is_empty()).then_some(text)
-}
-
-/// A decision about a message, if it is one.
-fn dispatch(value: &Value) -> Option<Dispatch> {
-    let text = |name: &str| value.get(name).and_then(Value::as_str);
-    match text("action")? {
-        "allow" => Some(Dispatch::Allow),
-        "skip" => Some(Dispatch::Skip { reason: text("reason").unwrap_or_default().to_owned() }),
-        "rewrite" => text("text").map(|text| Dispatch::Rewrite { text: text.to_owned() }),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

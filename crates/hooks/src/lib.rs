@@ -8,6 +8,7 @@
 //! This crate must not know how a turn works, and starts no process and dials nobody except through `sandbox` and
 //! `net`.
 
+mod answers;
 mod arguments;
 mod bus;
 mod complaints;
@@ -15,6 +16,7 @@ mod configured;
 mod consent;
 mod contract;
 mod event;
+mod gateway;
 mod history;
 pub mod python;
 pub mod synthetic;
@@ -29,3 +31,4 @@ pub use contract::{
     ToolResult, TurnInfo, TurnStart,
 };
 pub use event::{EventSet, HookEvent};
+pub use gateway::{ChatSource, CommandVerdict, GatewayEvents, Incoming};

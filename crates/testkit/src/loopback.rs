@@ -12,16 +12,14 @@ use petasos_core::event::{Block, Payload, StopReason, UserMessage, UserSteer};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::step::UserEvent;
 use petasos_engine::{Engine, Item, NewSession, Start};
-use petasos_hooks::python::{Gateway, OutgoingMessage, PythonHosts};
-use petasos_hooks::{Bus, Dispatch};
-use serde_json::{Map, Value, json};
+use petasos_hooks::python::{Caller, Gateway, OutgoingMessage, PythonHosts};
+use petasos_hooks::{Bus, ChatSource, CommandVerdict, Dispatch, GatewayEvents, Incoming, SessionRef};
+use serde_json::{Value, json};
 
 use crate::within;
 
 /// What a platform is called here.
 pub const PLATFORM: &str = "loopback";
-/// The most characters of a text that gateway events carry.
-const MAX_TEXT: usize = 500;
 
 /// The channel. Cheap to clone.
 #[derive(Clone)]
@@ -31,11 +29,19 @@ pub struct Loopback {
 
 struct Shared {
     engine: Engine,
-    bus: Arc<Bus>,
+    events: GatewayEvents,
     hosts: PythonHosts,
     agent_id: AgentId,
-    sessions: Mutex<HashMap<String, SessionId>>,
+    sessions: Mutex<HashMap<String, ChatSession>>,
     sent: Mutex<Vec<OutgoingMessage>>,
+}
+
+/// The session of a chat.
+#[derive(Clone)]
+struct ChatSession {
+    id: SessionId,
+    /// Whether hooks have heard of it.
+    is_known: bool,
 }
 
 impl Loopback {
@@ -43,7 +49,7 @@ impl Loopback {
     pub fn new(engine: &Engine, bus: Arc<Bus>, hosts: &PythonHosts, agent_id: &str) -> Self {
         let shared = Shared {
             engine: engine.clone(),
-            bus,
+            events: GatewayEvents::new(bus, hosts.clone(), vec![PLATFORM.to_owned()]),
             hosts: hosts.clone(),
             agent_id: agent_id.parse().unwrap(),
             sessions: Mutex::default(),
@@ -61,75 +67,76 @@ impl Loopback {
 
     /// A user says something in a chat. Returns what they are answered, if anything.
     pub async fn say(&self, chat_id: &str, text: &str) -> Option<String> {
-        let source =
-            json!({ "platform": PLATFORM, "chat_id": chat_id, "user_id": "user", "chat_type": "dm" });
-        let arguments = json!({
-            "event": { "text": text, "source": source, "message_id": "1", "internal": false },
-            "gateway": { "platforms": [PLATFORM] },
-            "session_store": {},
-        });
-        let text = match self.shared.bus.pre_gateway_dispatch(object(arguments)).await {
+        self.receive(chat_id, text, Written::ByUser).await
+    }
+
+    /// The gateway itself has something for a chat, as when a command in the background has ended.
+    pub async fn notify(&self, chat_id: &str, text: &str) -> Option<String> {
+        self.receive(chat_id, text, Written::ByUs).await
+    }
+
+    async fn receive(&self, chat_id: &str, text: &str, written: Written) -> Option<String> {
+        let message = Incoming {
+            text: text.to_owned(),
+            source: source(chat_id),
+            message_id: "1".to_owned(),
+            internal: written == Written::ByUs,
+        };
+        let text = match self.shared.events.received(&message).await {
             Dispatch::Skip { .. } => return None,
             Dispatch::Rewrite { text } => text,
-            Dispatch::Allow => text.to_owned(),
+            Dispatch::Allow => message.text,
         };
         match text.strip_prefix('/') {
-            Some(command) => self.command(chat_id, command).await,
-            None => Some(self.turn(chat_id, &text).await),
+            Some(command) => self.command(&message.source, command).await,
+            None => Some(self.turn(&message.source, &text).await),
         }
     }
 
     /// Runs a slash command, unless a hook decides otherwise.
-    async fn command(&self, chat_id: &str, command: &str) -> Option<String> {
+    async fn command(&self, source: &ChatSource, command: &str) -> Option<String> {
         let (name, args) = command.split_once(' ').unwrap_or((command, ""));
-        let context = json!({ "platform": PLATFORM, "user_id": "user", "command": name, "args": args });
-        let decisions = self.shared.hosts.emit(&format!("command:{name}"), object(context)).await;
-        let text = |decision: &Value| decision["message"].as_str().map(str::to_owned);
-        for decision in decisions {
-            match decision["decision"].as_str() {
-                Some("deny") => return text(&decision).or(Some("Denied.".to_owned())),
-                Some("handled") => return text(&decision),
-                _ => {}
-            }
-        }
+        let (name, args) = match self.shared.events.command(source, name, args).await {
+            CommandVerdict::Stop(told) => return told,
+            CommandVerdict::CarryOut { name, args } => (name, args),
+        };
         if name == "new" {
-            self.reset(chat_id).await;
+            self.reset(source).await;
             return Some("A new session.".to_owned());
         }
-        let caller = petasos_hooks::python::Caller::default();
-        self.shared.hosts.run_command(name, args, caller).await.unwrap_or_else(Some)
+        let known = self.shared.sessions.lock().unwrap().get(&source.chat_id).cloned();
+        let session =
+            known.map(|known| SessionRef { tenant: TenantId::default_tenant(), session_id: known.id });
+        let caller = Caller { session, call_tool: None };
+        self.shared.hosts.run_command(&name, &args, caller).await.unwrap_or_else(Some)
     }
 
-    async fn reset(&self, chat_id: &str) {
-        self.shared.sessions.lock().unwrap().remove(chat_id);
-        for event in ["session:end", "session:reset"] {
-            let context = json!({ "platform": PLATFORM, "user_id": "user", "session_key": key(chat_id) });
-            self.shared.hosts.emit(event, object(context)).await;
-        }
+    async fn reset(&self, source: &ChatSource) {
+        let Shared { engine, events, agent_id, sessions, .. } = &*self.shared;
+        let old = sessions.lock().unwrap().remove(&source.chat_id).map(|session| session.id);
+        let tenant = TenantId::default_tenant();
+        let record = engine.replace_session(&tenant, old.as_ref(), agent_id, new_session()).await.unwrap();
+        let session = ChatSession { id: record.header.id, is_known: false };
+        sessions.lock().unwrap().insert(source.chat_id.clone(), session);
+        events.session_reset(source, &key(&source.chat_id)).await;
     }
 
     /// Runs a turn with the chat's session, and tells gateway hooks of its steps.
-    async fn turn(&self, chat_id: &str, text: &str) -> String {
+    async fn turn(&self, source: &ChatSource, text: &str) -> String {
+        let Shared { engine, events, .. } = &*self.shared;
         let tenant = TenantId::default_tenant();
-        let id = self.session(chat_id).await;
-        let about = json!({ "platform": PLATFORM, "user_id": "user", "session_id": id });
-        let emit = async |event: &str, more: Value| {
-            let mut context = object(about.clone());
-            context.extend(object(more));
-            self.shared.hosts.emit(event, context).await;
-        };
-        let message = json!({ "message": shortened(text) });
-        emit("agent:start", message.clone()).await;
-        let mut reader = self.shared.engine.follow(&tenant, &id, Start::Now).await.unwrap();
+        let id = self.session(source).await;
+        events.agent_started(source, &id, text).await;
+        let mut reader = engine.follow(&tenant, &id, Start::Now).await.unwrap();
         let said = UserEvent::Message(UserMessage::new(vec![Block::text(text)]));
-        self.shared.engine.send(&tenant, &id, vec![said]).await.unwrap();
+        engine.send(&tenant, &id, vec![said]).await.unwrap();
         let (mut tools, mut answer) = (Vec::new(), String::new());
         loop {
             let item = within("the turn", reader.next()).await.unwrap();
             let Some(Item::Durable(event)) = item else { continue };
             match &event.payload {
                 Payload::ModelStarted(started) => {
-                    emit("agent:step", json!({ "iteration": started.call, "tool_names": tools })).await;
+                    events.agent_step(source, &id, started.call, &tools).await;
                     tools.clear();
                 }
                 Payload::ToolUse(call) => tools.push(call.tool.clone()),
@@ -138,29 +145,36 @@ impl Loopback {
                 _ => {}
             }
         }
-        let mut ended = object(message);
-        ended.insert("response".to_owned(), shortened(&answer).into());
-        emit("agent:end", Value::Object(ended)).await;
+        events.agent_ended(source, &id, text, &answer).await;
         answer
     }
 
-    /// The session of a chat; a new one if there is none.
-    async fn session(&self, chat_id: &str) -> SessionId {
-        let known = self.shared.sessions.lock().unwrap().get(chat_id).cloned();
-        if let Some(id) = known {
-            return id;
+    /// The session of a chat, of which hooks have heard; a new one if there is none.
+    async fn session(&self, source: &ChatSource) -> SessionId {
+        let Shared { engine, events, agent_id, sessions, .. } = &*self.shared;
+        let known = sessions.lock().unwrap().get(&source.chat_id).cloned();
+        let session = match known {
+            Some(session) => session,
+            None => {
+                let tenant = TenantId::default_tenant();
+                let record = engine.create_session(&tenant, agent_id, new_session()).await.unwrap();
+                ChatSession { id: record.header.id, is_known: false }
+            }
+        };
+        let known = ChatSession { id: session.id.clone(), is_known: true };
+        sessions.lock().unwrap().insert(source.chat_id.clone(), known);
+        if !session.is_known {
+            events.session_started(source, &session.id, &key(&source.chat_id)).await;
         }
-        let new = NewSession { platform: PLATFORM.to_owned(), ..NewSession::default() };
-        let tenant = TenantId::default_tenant();
-        let record = self.shared.engine.create_session(&tenant, &self.shared.agent_id, new).await.unwrap();
-        let id = record.header.id;
-        self.shared.sessions.lock().unwrap().insert(chat_id.to_owned(), id.clone());
-        let context = json!({
-            "platform": PLATFORM, "user_id": "user", "session_id": id, "session_key": key(chat_id),
-        });
-        self.shared.hosts.emit("session:start", object(context)).await;
-        id
+        session.id
     }
+}
+
+/// Who wrote a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    ByUser,
+    ByUs,
 }
 
 impl Gateway for Loopback {
@@ -182,23 +196,29 @@ impl Gateway for Loopback {
         .boxed()
     }
 
-    fn session_of_chat(&self, source: Value) -> BoxFuture<'_, Result<Value, String>> {
+    fn session_of_chat(&self, about: Value) -> BoxFuture<'_, Result<Value, String>> {
         async move {
-            let chat_id = source["chat_id"].as_str().unwrap_or_default();
-            Ok(json!({ "session_id": self.session(chat_id).await, "session_key": key(chat_id) }))
+            let chat_id = about["chat_id"].as_str().unwrap_or_default();
+            Ok(json!({ "session_id": self.session(&source(chat_id)).await, "session_key": key(chat_id) }))
         }
         .boxed()
     }
 }
 
+fn source(chat_id: &str) -> ChatSource {
+    ChatSource {
+        platform: PLATFORM.to_owned(),
+        chat_id: chat_id.to_owned(),
+        chat_type: "dm".to_owned(),
+        user_id: "user".to_owned(),
+        ..ChatSource::default()
+    }
+}
+
+fn new_session() -> NewSession {
+    NewSession { platform: PLATFORM.to_owned(), ..NewSession::default() }
+}
+
 fn key(chat_id: &str) -> String {
     format!("agent:main:{PLATFORM}:dm:{chat_id}")
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(MAX_TEXT).collect()
-}
-
-fn object(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
 }

@@ -16,6 +16,7 @@ use petasos_engine::{
     DeliveryOptions, DeliverySettings, Engine, Grace, Hooks, MemorySettings, NoHooks, Options, SkillOptions,
     SkillSettings, Unattended,
 };
+use petasos_hooks::python::{PluginSkill, PythonHosts};
 use petasos_models::{Catalog, Settings};
 use petasos_net::{Client as HttpClient, Guard, Options as NetOptions, Targets, Unlisted};
 use petasos_server::{Patience, RateLimit, Server};
@@ -46,6 +47,8 @@ pub struct Setup {
     pub tools: Toolbox,
     /// Hooks that the test watches.
     pub hooks: Arc<dyn Hooks>,
+    /// Plugins whose slash commands people can use.
+    pub commands: Option<PythonHosts>,
     /// How model calls are retried.
     pub models: Settings,
     /// What is known about models.
@@ -68,6 +71,8 @@ pub struct Setup {
     pub memory: MemorySettings,
     /// Bounds of skills.
     pub skills: SkillSettings,
+    /// Skills that plugins bring.
+    pub plugin_skills: Vec<PluginSkill>,
     /// What happens to a call that a person would have to allow, where nobody is.
     pub unattended: Unattended,
     /// What may be reached on the word of a caller or a model.
@@ -88,6 +93,7 @@ impl Default for Setup {
             tools: crate::tools::builtin(workspaces.path().to_owned()),
             workspaces,
             hooks: Arc::new(NoHooks),
+            commands: None,
             models: quick_retries(),
             catalog: Catalog::default(),
             max_body_bytes: 16 * 1024 * 1024,
@@ -99,6 +105,7 @@ impl Default for Setup {
             tool_time: Duration::from_secs(60),
             memory: MemorySettings::default(),
             skills: SkillSettings::default(),
+            plugin_skills: Vec::new(),
             unattended: Unattended::default(),
             guard: Guard::default(),
             deliveries: DeliverySettings::default(),
@@ -170,6 +177,7 @@ impl TestServer {
             models: model.models(setup.models.clone()).with_catalog(setup.catalog.clone()),
             tools: setup.tools.clone(),
             hooks: Arc::clone(&setup.hooks),
+            commands: setup.commands.clone(),
             limits: setup.limits,
             max_tool_output_chars: 100_000,
             tool_time: setup.tool_time,
@@ -177,6 +185,7 @@ impl TestServer {
             unattended: setup.unattended,
             callback_body: petasos_server::callback_body,
             skills: SkillOptions {
+                of_plugins: setup.plugin_skills.clone(),
                 settings: setup.skills,
                 directory: Some(home.path().join("skills")),
                 client: Some(HttpClient::guarded(&NetOptions::default(), setup.guard.clone())),

@@ -7,6 +7,7 @@ mod plugins;
 mod routines;
 mod talk;
 
+use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -88,6 +89,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// A command that a plugin brings, and the words after it
+    #[command(external_subcommand)]
+    OfPlugin(Vec<OsString>),
 }
 
 /// Headings under which help texts list the options that many commands share.

@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod backup;
 pub(crate) mod deliveries;
 pub(crate) mod keys;
+pub(crate) mod of_plugin;
 pub(crate) mod plugins;
 pub(crate) mod routines;
 pub(crate) mod sessions;

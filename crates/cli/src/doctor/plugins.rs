@@ -34,6 +34,11 @@ pub(super) async fn check(config: &Config, home: &Home) -> Vec<Check> {
         let cure = format!("mend it, or switch it off: petasos plugins disable {name}");
         checks.push(Check::warn(format!("plugin {name}"), format!("cannot be loaded: {problem}"), cure));
     }
+    for (name, method) in hosts.ignored() {
+        let (what, cure) =
+            (format!("plugin {name}"), "what it registers there does nothing; the rest of it works");
+        checks.push(Check::warn(what, format!("calls {method}, which is not supported here"), cure));
+    }
     let problems = hosts.problems();
     let what = "python host";
     checks.extend(problems.iter().map(|problem| {

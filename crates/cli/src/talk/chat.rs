@@ -115,18 +115,46 @@ impl Chat<'_> {
         match word {
             "" => {}
             "/exit" | "/quit" => return Ok(Next::Leave),
-            "/help" => self.screen.line(HELP)?,
+            "/help" => self.help().await?,
             "/new" => {
                 self.conversation.renew();
                 self.screen.line_beside("A new session begins with your next message.")?;
             }
             "/steer" => self.steer(rest).await?,
             command if command.starts_with('/') && !command[1..].contains('/') => {
-                self.screen.line(&format!("There is no command {command}; /help lists them."))?;
+                self.of_plugin(&command[1..], rest.trim()).await?;
             }
             _ => return self.turn(line).await,
         }
         Ok(Next::Stay)
+    }
+
+    /// Lists what can be typed, commands of plugins included.
+    async fn help(&mut self) -> Result<()> {
+        self.screen.line(HELP)?;
+        let commands = self.conversation.commands().await;
+        for command in self.told(commands)?.unwrap_or_default() {
+            let typed = format!("/{} {}", field(&command, "name"), field(&command, "argsHint"));
+            self.screen.line(&format!("{typed:<14} {}", field(&command, "description")))?;
+        }
+        Ok(())
+    }
+
+    /// Has a plugin carry out a command.
+    async fn of_plugin(&mut self, name: &str, args: &str) -> Result<()> {
+        let commands = self.conversation.commands().await;
+        let Some(commands) = self.told(commands)? else { return Ok(()) };
+        if !commands.iter().any(|command| command["name"] == name) {
+            return self.screen.line(&format!("There is no command /{name}; /help lists them."));
+        }
+        let answer = self.conversation.command(name, args).await;
+        match self.told(answer)? {
+            Some(answer) if answer["failed"] == true => {
+                self.screen.line(&format!("/{name} failed: {}", field(&answer, "text")))
+            }
+            Some(answer) if answer["text"].is_string() => self.screen.line(&field(&answer, "text")),
+            _ => Ok(()),
+        }
     }
 
     /// Gives a hint to the turn that runs, or to the next one.

@@ -71,11 +71,27 @@ impl<'a> Conversation<'a> {
 
     /// Sends an event or several.
     pub(crate) async fn send(&mut self, events: &Value) -> Result<Value> {
+        self.post("events", events).await
+    }
+
+    /// The slash commands that plugins bring.
+    pub(crate) async fn commands(&self) -> Result<Vec<Value>> {
+        let mut commands = self.api.get(&path(&["commands"]), &[]).await?;
+        Ok(serde_json::from_value(commands["data"].take())?)
+    }
+
+    /// Has a slash command carried out, and returns what came of it.
+    pub(crate) async fn command(&mut self, name: &str, args: &str) -> Result<Value> {
+        self.post("commands", &json!({ "name": name, "args": args })).await
+    }
+
+    /// Sends something to the session, which is made if need be.
+    async fn post(&mut self, what: &str, body: &Value) -> Result<Value> {
         let session_id = match &self.session_id {
             Some(session_id) => session_id.clone(),
             None => self.create().await?,
         };
-        self.api.post(&path(&["sessions", &session_id, "events"]), events).await
+        self.api.post(&path(&["sessions", &session_id, what]), body).await
     }
 
     async fn create(&mut self) -> Result<String> {

@@ -11,7 +11,7 @@ const PLUGIN: &str = "
 import os
 def start(session_id, platform, **kw):
     print('a session started on', platform)
-    open(os.environ['PETASOS_HOME'] + '/started', 'w').write(str(os.environ.get('PETASOS_API_KEY')))
+    open(os.environ['PETASOS_HOME'] + '/started', 'w').write(platform + ' ' + str(os.environ.get('PETASOS_API_KEY')))
 def register(ctx):
     ctx.register_hook('on_session_start', start)
     ctx.register_hook('transform_llm_output', lambda response_text, **kw: response_text + ' [checked]')
@@ -76,7 +76,7 @@ fn a_plugin_takes_part_in_turns_and_does_not_see_the_key() {
     let finished = installation.run(&["run", "--model", "demo/echo", "hello"]);
     assert!(finished.success, "{finished:?}");
     assert!(finished.stdout.trim_end().ends_with("[checked]"), "{finished:?}");
-    assert_eq!(wait_for(&installation, "started"), "None");
+    assert_eq!(wait_for(&installation, "started"), "cli None");
 }
 
 #[test]
@@ -126,4 +126,102 @@ fn the_doctor_asks_a_running_server_what_is_wrong() {
         finished.stdout.contains("fail  running server: the Python host of plugin notes died 10 times"),
         "{finished:?}"
     );
+}
+
+#[test]
+fn a_plugin_brings_commands_of_the_command_line() {
+    let installation = with_plugin();
+    let code = "
+def setup(parser):
+    parser.add_argument('--times', type=int, default=1)
+    parser.add_argument('word')
+def say(args):
+    print(' '.join([args.word] * args.times))
+    return 7
+def register(ctx):
+    ctx.register_cli_command('say', help='Says it.', setup_fn=setup, handler_fn=say)
+";
+    installation.write("plugins/notes/__init__.py", code);
+    installation.run(&["say", "hi"]).assert_refused(&["unknown command \"say\""]);
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let said = installation.run(&["say", "--times", "2", "hi"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(7), "hi hi\n"), "{said:?}");
+    let wrong = installation.run(&["say"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("usage: petasos say"), "{wrong:?}");
+    installation.run(&["sai", "hi"]).assert_refused(&["did you mean say?"]);
+    installation.run(&["sevre"]).assert_refused(&["did you mean serve?"]);
+}
+
+#[test]
+fn what_a_plugin_registers_in_vain_is_said() {
+    let installation = with_plugin();
+    let code = "def register(ctx):\n    ctx.register_platform('irc', 'IRC', None)\n";
+    installation.write("plugins/notes/__init__.py", code);
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let doctor = installation.run(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("warn  plugin notes: calls register_platform, which is not supported"),
+        "{doctor}"
+    );
+}
+
+/// A hook that has an agent carry out a list when the server starts, with the modules that such hooks import.
+const CHECKLIST: &str = "
+import os, threading
+HOME = os.environ['PETASOS_HOME']
+def work(tasks):
+    from gateway.run import _resolve_gateway_model, _resolve_runtime_agent_kwargs
+    from run_agent import AIAgent
+    agent = AIAgent(model=_resolve_gateway_model(), **_resolve_runtime_agent_kwargs(), platform='gateway',
+                    quiet_mode=True, skip_context_files=True, skip_memory=True, max_iterations=20)
+    said = agent.run_conversation('Carry this out: ' + tasks).get('final_response', '')
+    open(HOME + '/report', 'w').write(agent.model + ' said: ' + said)
+async def handle(event_type, context):
+    threading.Thread(target=work, args=(open(HOME + '/BOOT.md').read(),), daemon=True).start()
+";
+
+#[test]
+fn a_gateway_hook_has_an_agent_work_when_the_server_starts() {
+    let installation = with_plugin();
+    installation.write("config.yaml", "default_model: demo/fast\n");
+    installation.write("BOOT.md", "look after the hats");
+    installation.write("hooks/boot/HOOK.yaml", "name: boot\nevents:\n  - gateway:startup\n");
+    installation.write("hooks/boot/handler.py", CHECKLIST);
+    let _server = installation.serve();
+    let report = wait_for(&installation, "report");
+    assert!(
+        report.starts_with("demo/fast said: ")
+            && report.contains("You said: Carry this out: look after the hats"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_plugin_brings_slash_commands_to_chats() {
+    let installation = with_plugin();
+    let code = "
+def weather(raw):
+    if not raw:
+        raise ValueError('no city')
+    return 'sunny in ' + raw
+def register(ctx):
+    ctx.register_command('Weather', weather, description='Says the weather.', args_hint='<city>')
+";
+    installation.write("plugins/notes/__init__.py", code);
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let mut chat = installation.talk(&["chat", "--model", "demo/fast"]);
+    chat.say("/help");
+    chat.wait_for("/weather <city>");
+    chat.wait_for("Says the weather.");
+    chat.say("/weather Ur");
+    chat.wait_for("sunny in Ur\n");
+    chat.say("/weather");
+    chat.wait_for("/weather failed: ValueError: no city");
+    chat.say("/wether Ur");
+    chat.wait_for("There is no command /wether");
+    chat.say("hello");
+    chat.wait_for("You said: hello");
+    let ended = chat.finish();
+    assert!(ended.success, "{ended:?}");
 }

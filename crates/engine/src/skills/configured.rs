@@ -46,26 +46,35 @@ impl Sources {
         let (content, files) = match &skill.source {
             SkillSource::Inline { content } => (content.as_str().into(), Vec::new()),
             SkillSource::Url { url } => (self.fetch(url).await?, Vec::new()),
-            SkillSource::File { path } => {
-                let (path, most) = (self.find(path)?, self.most_bytes());
-                let read = tokio::task::spawn_blocking(move || {
-                    Ok::<_, String>((read(&path, most)?.into(), files_beside(&path)))
-                });
-                read.await.map_err(|_| "it could not be read".to_owned())??
-            }
+            SkillSource::File { path } => return self.load_from(&self.find(path)?).await,
         };
+        let description = document::configured(&content, &self.settings)?;
+        Ok(Loaded { description, content, files })
+    }
+
+    /// Reads a skill from its file, or from the directory that has it.
+    pub(super) async fn load_from(&self, path: &Path) -> Result<Loaded, String> {
+        let (path, most) = (skill_file(path), self.most_bytes());
+        let read = tokio::task::spawn_blocking(move || {
+            Ok::<_, String>((read(&path, most)?.into(), files_beside(&path)))
+        });
+        let (content, files): (Arc<str>, _) = read.await.map_err(|_| "it could not be read".to_owned())??;
         let description = document::configured(&content, &self.settings)?;
         Ok(Loaded { description, content, files })
     }
 
     /// Reads a file that comes with a skill.
     pub(super) async fn file(&self, skill: &ConfiguredSkill, path: &str) -> Result<String, String> {
-        document::refuse_bad_path(path)?;
         let SkillSource::File { path: skill_path } = &skill.source else {
             return Err(format!("there is no file {path}"));
         };
-        let skill_file = self.find(skill_path)?;
-        let most = self.settings.file_bytes;
+        self.file_beside(&self.find(skill_path)?, path).await
+    }
+
+    /// Reads a file beside that of a skill.
+    pub(super) async fn file_beside(&self, skill: &Path, path: &str) -> Result<String, String> {
+        document::refuse_bad_path(path)?;
+        let (skill_file, most) = (skill_file(skill), self.settings.file_bytes);
         let wanted = inside(skill_file.parent().unwrap_or(&skill_file), Path::new(path))?;
         let read = tokio::task::spawn_blocking(move || read(&wanted, most));
         read.await.map_err(|_| "it could not be read".to_owned())?
@@ -117,6 +126,11 @@ impl Sources {
             status => Err(format!("{url} answered with {status}; name the address of the text itself")),
         }
     }
+}
+
+/// The file of a skill that may be named by its directory.
+fn skill_file(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(SKILL_FILE) } else { path.to_owned() }
 }
 
 /// A path under a directory, with every link followed, if it is still under it.

@@ -28,7 +28,7 @@ impl Tool for SkillsList {
     }
 
     fn is_of_use(&self, to: Audience) -> bool {
-        to.has_user || to.has_skills
+        self.0.are_of_use(to)
     }
 
     fn preview(&self, _: &Map<String, Value>) -> Option<String> {
@@ -53,5 +53,8 @@ async fn list(skills: &Skills, invocation: &Invocation) -> Result<String, String
         let source = if is_configured { "configured" } else { "learned" };
         json!({ "name": line.name, "description": line.description, "source": source })
     });
-    Ok(json!({ "skills": shown.collect::<Vec<Value>>() }).to_string())
+    let of_plugins = skills.of_plugins.iter();
+    let of_plugins = of_plugins
+        .map(|skill| json!({ "name": skill.name, "description": skill.description, "source": "plugin" }));
+    Ok(json!({ "skills": shown.chain(of_plugins).collect::<Vec<Value>>() }).to_string())
 }

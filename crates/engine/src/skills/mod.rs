@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use petasos_core::agent::{AgentDefinition, ConfiguredSkill};
 use petasos_core::memory::{SkillSummary, UserScope};
+use petasos_hooks::python::PluginSkill;
 use petasos_store::Store;
-use petasos_tools::{Invocation, Toolbox};
+use petasos_tools::{Audience, Invocation, Toolbox};
 
 use self::configured::Sources;
 use crate::engine::Engine;
@@ -59,6 +60,8 @@ pub struct SkillOptions {
     pub directory: Option<PathBuf>,
     /// What fetches skills with source `url`; it must be guarded. None if there are no such skills.
     pub client: Option<petasos_net::Client>,
+    /// Skills that plugins bring. Agents load them by name; they are in no index of a prompt.
+    pub of_plugins: Vec<PluginSkill>,
 }
 
 /// A skill in the index.
@@ -72,13 +75,14 @@ pub(crate) struct SkillLine {
 pub(crate) struct Skills {
     store: Arc<dyn Store>,
     sources: Sources,
+    of_plugins: Vec<PluginSkill>,
     pub(crate) settings: SkillSettings,
 }
 
 impl Skills {
     pub(crate) fn new(store: Arc<dyn Store>, options: SkillOptions) -> Self {
-        let SkillOptions { settings, directory, client } = options;
-        Skills { store, sources: Sources::new(settings, directory, client), settings }
+        let SkillOptions { settings, directory, client, of_plugins } = options;
+        Skills { store, sources: Sources::new(settings, directory, client), of_plugins, settings }
     }
 
     /// Adds the tools that use them.
@@ -103,6 +107,11 @@ impl Skills {
         let learned = learned.into_iter().filter(|skill| !hidden(&skill.name));
         lines.extend(learned.map(|skill| SkillLine { name: skill.name, description: skill.description }));
         lines
+    }
+
+    /// Whether the tools are of use to somebody.
+    fn are_of_use(&self, to: Audience) -> bool {
+        to.has_user || to.has_skills || !self.of_plugins.is_empty()
     }
 
     /// The agent and the scope of the session that calls a tool.

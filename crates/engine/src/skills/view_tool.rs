@@ -35,7 +35,7 @@ impl Tool for SkillView {
     }
 
     fn is_of_use(&self, to: Audience) -> bool {
-        to.has_user || to.has_skills
+        self.0.are_of_use(to)
     }
 
     fn preview(&self, input: &Map<String, Value>) -> Option<String> {
@@ -52,9 +52,18 @@ async fn view(skills: &Skills, invocation: &Invocation) -> Result<String, String
     let text = |name: &str| invocation.input.get(name).and_then(Value::as_str).map(str::trim);
     let name = text("name").filter(|name| !name.is_empty()).ok_or("name is missing.")?;
     let path = text("file_path").filter(|path| !path.is_empty());
+    let sentence = |problem: String| format!("The skill {name} cannot be loaded: {problem}.");
+    if let Some(skill) = skills.of_plugins.iter().find(|skill| skill.name == name) {
+        return match path {
+            Some(path) => skills.sources.file_beside(&skill.path, path).await.map_err(sentence),
+            None => {
+                let loaded = skills.sources.load_from(&skill.path).await.map_err(sentence)?;
+                Ok(show(name, &loaded.content, &loaded.files))
+            }
+        };
+    }
     let (agent, scope) = skills.whose(invocation).await?;
     if let Some(skill) = agent.skills.iter().find(|skill| skill.name == name) {
-        let sentence = |problem: String| format!("The skill {name} cannot be loaded: {problem}.");
         return match path {
             Some(path) => skills.sources.file(skill, path).await.map_err(sentence),
             None => {

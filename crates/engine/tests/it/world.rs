@@ -194,6 +194,7 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
         models: model.models(quick_retries()),
         tools: setup.tools.clone(),
         hooks: Arc::clone(&setup.hooks),
+        commands: None,
         limits: setup.limits,
         max_tool_output_chars: 1_000_000,
         tool_time: Duration::from_secs(600),

@@ -1,5 +1,6 @@
 //! One plugin or gateway hook, wherever it runs, and what it has registered.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -39,6 +40,10 @@ pub(super) struct Registered {
     pub(super) hooks: Vec<Hook>,
     pub(super) tools: Vec<RegisteredTool>,
     pub(super) commands: Vec<CommandInfo>,
+    pub(super) cli_commands: Vec<CliCommandInfo>,
+    pub(super) skills: Vec<SkillInfo>,
+    /// Methods that did nothing.
+    pub(super) ignored: BTreeSet<String>,
     /// The function of a gateway hook.
     pub(super) handler: Option<u64>,
 }
@@ -59,6 +64,22 @@ pub(super) struct CommandInfo {
     pub(super) function: u64,
     pub(super) description: String,
     pub(super) args_hint: String,
+}
+
+/// A command of the command line.
+#[derive(Debug, Clone)]
+pub(super) struct CliCommandInfo {
+    pub(super) name: String,
+    pub(super) function: u64,
+    pub(super) description: String,
+}
+
+/// A skill.
+#[derive(Debug, Clone)]
+pub(super) struct SkillInfo {
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) description: String,
 }
 
 impl Guest {
@@ -158,7 +179,23 @@ impl Registered {
                 self.commands.retain(|known| known.name != name);
                 self.commands.push(CommandInfo { name, function, description, args_hint });
             }
+            Registration::CliCommand { name, function, description } => {
+                self.cli_commands.retain(|known| known.name != name);
+                self.cli_commands.push(CliCommandInfo { name, function, description });
+            }
+            Registration::Skill { name, path, description } => {
+                self.skills.retain(|known| known.name != name);
+                self.skills.push(SkillInfo { name, path, description });
+            }
+            Registration::Ignored { method } => {
+                self.ignored.insert(method);
+            }
         }
+    }
+
+    /// The function of a command of the command line.
+    pub(super) fn cli_command(&self, name: &str) -> Option<u64> {
+        self.cli_commands.iter().find(|known| known.name == name).map(|known| known.function)
     }
 
     /// The function of the `nth` callback for an event.

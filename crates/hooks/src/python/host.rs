@@ -13,15 +13,17 @@ use tokio_util::sync::CancellationToken;
 use super::frame;
 use super::message::{Abandon, Answer, Ask, Granted, Numbered, Order, Registration, Said, Told};
 use super::output;
-use super::settings::Python;
+use super::settings::Settings;
 use super::wishes::{Caller, Wishes};
 
 /// The text that the interpreter is given.
 const BOOT: &str = include_str!("petasos_host/boot.py");
 /// The host itself, in the order in which its parts need each other.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 7] = [
     ("wire", include_str!("petasos_host/wire.py")),
     ("calls", include_str!("petasos_host/calls.py")),
+    ("agent", include_str!("petasos_host/agent.py")),
+    ("cli", include_str!("petasos_host/cli.py")),
     ("plugins", include_str!("petasos_host/plugins.py")),
     ("gateway", include_str!("petasos_host/gateway.py")),
     ("host", include_str!("petasos_host/host.py")),
@@ -34,6 +36,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(super) struct Host {
     outbox: mpsc::UnboundedSender<Vec<u8>>,
     under_way: Mutex<HashMap<u64, UnderWay>>,
+    most_calls: usize,
     last_number: AtomicU64,
     registrations: Mutex<Vec<(String, Registration)>>,
     has_registered: Notify,
@@ -75,10 +78,11 @@ pub(super) struct Sent {
 impl Host {
     /// Starts a host. What its code asks for is granted by `wishes`.
     pub(super) fn start(
-        python: &Python,
+        settings: &Settings,
         sandbox: &Sandbox,
         wishes: &Arc<Wishes>,
     ) -> Result<Arc<Host>, String> {
+        let python = &settings.python;
         let process = sandbox
             .start(Command {
                 arguments: vec![python.program.clone(), "-c".to_owned(), BOOT.to_owned()],
@@ -94,6 +98,7 @@ impl Host {
         let host = Arc::new(Host {
             outbox,
             under_way: Mutex::default(),
+            most_calls: settings.most_calls,
             last_number: AtomicU64::new(0),
             registrations: Mutex::default(),
             has_registered: Notify::new(),
@@ -149,13 +154,23 @@ impl Host {
         Ok(host)
     }
 
-    /// Sends an order on behalf of a plugin or handler.
+    /// Sends an order on behalf of a plugin or handler, unless too many are under way.
     pub(super) fn order(&self, whose: &Arc<str>, caller: Caller, order: Order<'_>) -> Result<Sent, String> {
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let frame = frame::encode(&Numbered { id: number, order })?;
         let (sender, reply) = oneshot::channel();
         let entry = UnderWay { whose: Arc::clone(whose), since: Instant::now(), caller, reply: sender };
-        lock(&self.under_way).insert(number, entry);
+        {
+            let mut under_way = lock(&self.under_way);
+            // Whether it is there can always be asked.
+            if under_way.len() >= self.most_calls && !entry.whose.is_empty() {
+                return Err(format!(
+                    "{} calls are under way in its Python host, the most that plugins.max_concurrent_calls allows",
+                    under_way.len()
+                ));
+            }
+            under_way.insert(number, entry);
+        }
         // Nobody takes it if the host has ended; then the call is lost with the others.
         let _ = self.outbox.send(frame);
         if self.is_gone.load(Ordering::SeqCst) {

@@ -7,18 +7,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use petasos_sandbox::{Backend, Limits, Sandbox, Supervisor};
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::call::{NOT_THERE, Repeat, call};
 use super::callback::PythonCallback;
 use super::gateway_hook::GatewayHook;
 use super::guest::{Code, Guest};
 use super::keeper::Keeper;
-use super::message::Order;
 use super::plugin::Plugin;
 use super::settings::Settings;
-use super::wishes::{Caller, Gateway, Sessions, Wishes};
+use super::wishes::{Gateway, Sessions, Wishes};
 use crate::bus::{Callback, Source};
 use crate::complaints::Complaints;
 use crate::event::{EventSet, HookEvent};
@@ -45,36 +42,6 @@ pub(super) struct Shared {
     /// What went wrong with gateway hooks; what goes wrong with plugins the bus knows.
     pub(super) complaints: Complaints,
     pub(super) stop: CancellationToken,
-}
-
-/// A tool that a plugin gives agents.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PluginTool {
-    /// The plugin.
-    pub plugin: String,
-    /// What the model calls.
-    pub name: String,
-    /// What it does, for the model.
-    pub description: String,
-    /// JSON Schema of its arguments.
-    pub parameters: Value,
-    /// Whether running it twice does no harm, as far as the plugin says.
-    pub read_only: bool,
-    /// Whether it wants to take the place of another tool of that name.
-    pub overrides: bool,
-}
-
-/// A slash command that a plugin gives people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PluginCommand {
-    /// The plugin.
-    pub plugin: String,
-    /// What people type after the slash.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// What may follow it.
-    pub args_hint: String,
 }
 
 impl PythonHosts {
@@ -133,82 +100,16 @@ impl PythonHosts {
         }
     }
 
-    /// Lets plugins have things done to sessions.
-    pub fn serve_sessions(&self, sessions: Arc<dyn Sessions>) {
+    /// Lets plugins have things done to sessions. An agent of theirs has `default_model` unless they name another.
+    pub fn serve_sessions(&self, sessions: Arc<dyn Sessions>, default_model: &str) {
         // Whoever comes second serves the same sessions.
+        let _ = self.shared.wishes.default_model.set(default_model.to_owned());
         let _ = self.shared.wishes.sessions.set(sessions);
     }
 
     /// Lets plugins have things done by the messaging gateway.
     pub fn serve_gateway(&self, gateway: Arc<dyn Gateway>) {
         let _ = self.shared.wishes.gateway.set(gateway);
-    }
-
-    /// The tools of all plugins.
-    pub fn tools(&self) -> Vec<PluginTool> {
-        let mut tools = Vec::new();
-        for guest in self.shared.guests() {
-            tools.extend(guest.registered().tools.iter().map(|tool| PluginTool {
-                plugin: guest.key.to_string(),
-                name: tool.name.clone(),
-                description: tool.description.clone(),
-                parameters: tool.parameters.clone(),
-                read_only: tool.read_only,
-                overrides: tool.overrides,
-            }));
-        }
-        tools
-    }
-
-    /// Calls a tool of a plugin. An error is what the model is told. Its time is limited by whoever calls.
-    pub async fn run_tool(
-        &self,
-        tool: &PluginTool,
-        caller: Caller,
-        args: &Map<String, Value>,
-        kwargs: &Map<String, Value>,
-    ) -> Result<String, String> {
-        let guest = self.shared.guest(&tool.plugin).ok_or(NOT_THERE)?;
-        let answer = call(&self.shared, guest, caller, None, Repeat::Never, |registered| {
-            let tool = registered.tools.iter().find(|known| known.name == tool.name)?;
-            Some(Order::Tool { function: tool.function, args, kwargs })
-        });
-        Ok(text(answer.await?.result))
-    }
-
-    /// The slash commands of all plugins.
-    pub fn commands(&self) -> Vec<PluginCommand> {
-        let mut commands = Vec::new();
-        for guest in self.shared.guests() {
-            commands.extend(guest.registered().commands.iter().map(|command| PluginCommand {
-                plugin: guest.key.to_string(),
-                name: command.name.clone(),
-                description: command.description.clone(),
-                args_hint: command.args_hint.clone(),
-            }));
-        }
-        commands
-    }
-
-    /// Runs a slash command with what follows its name. The answer is what the person is shown, if anything.
-    pub async fn run_command(
-        &self,
-        name: &str,
-        args: &str,
-        caller: Caller,
-    ) -> Result<Option<String>, String> {
-        let command =
-            |guest: &&Arc<Guest>| guest.registered().commands.iter().any(|known| known.name == name);
-        let guest = self.shared.guests().iter().find(command).ok_or(NOT_THERE)?;
-        let limit = self.shared.settings.callback_time;
-        let answer = call(&self.shared, guest, caller, limit, Repeat::Never, |registered| {
-            let command = registered.commands.iter().find(|known| known.name == name)?;
-            Some(Order::Command { function: command.function, args })
-        });
-        match answer.await?.result {
-            Value::Null => Ok(None),
-            result => Ok(Some(text(result))),
-        }
     }
 
     /// Why plugins and gateway hooks are not loaded, by their name.
@@ -254,7 +155,7 @@ impl Shared {
         self.guests.get().map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn guest(&self, key: &str) -> Option<&Arc<Guest>> {
+    pub(super) fn guest(&self, key: &str) -> Option<&Arc<Guest>> {
         self.guests().iter().find(|guest| *guest.key == *key)
     }
 
@@ -296,12 +197,5 @@ impl Shared {
     /// The time limit of a callback, if it has one.
     pub(super) fn callback_time(&self) -> Option<Duration> {
         self.settings.callback_time
-    }
-}
-
-fn text(result: Value) -> String {
-    match result {
-        Value::String(text) => text,
-        other => other.to_string(),
     }
 }

@@ -179,7 +179,7 @@ impl Keeper {
         guests: &[Arc<Guest>],
         replacements: &mut mpsc::UnboundedReceiver<Weak<Host>>,
     ) -> Gone {
-        let host = match Host::start(&shared.settings.python, &shared.sandbox, &shared.wishes) {
+        let host = match Host::start(&shared.settings, &shared.sandbox, &shared.wishes) {
             Ok(host) => host,
             Err(why) => return Gone::Died { why },
         };

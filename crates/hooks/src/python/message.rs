@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::wishes::AgentTurn;
+
 /// What a host is asked to do.
 #[derive(Debug, Serialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
@@ -19,6 +21,8 @@ pub(super) enum Order<'a> {
     Tool { function: u64, args: &'a Map<String, Value>, kwargs: &'a Map<String, Value> },
     /// Call the handler of a slash command.
     Command { function: u64, args: &'a str },
+    /// Run a command of the command line.
+    Cli { function: u64, args: &'a [String] },
     /// Tell a handler of an event.
     Emit { function: u64, event: &'a str, context: &'a Map<String, Value> },
     /// Say that you are there.
@@ -102,6 +106,10 @@ pub(super) struct Ask {
 pub(super) enum Wish {
     /// Call a tool.
     DispatchTool { name: String, args: Map<String, Value> },
+    /// Have an agent run a turn in a session of its own.
+    RunAgent(AgentTurn),
+    /// Know the model that is used where none is named.
+    DefaultModel,
     /// Say something to a session.
     InjectMessage { text: String, session_id: Option<String> },
     /// Send something to a chat.
@@ -151,6 +159,12 @@ pub(super) enum Registration {
         #[serde(default)]
         args_hint: String,
     },
+    /// A command of the command line.
+    CliCommand { name: String, function: u64, description: String },
+    /// A skill.
+    Skill { name: String, path: String, description: String },
+    /// Something that there is no use for here.
+    Ignored { method: String },
 }
 
 /// A tool that a plugin registered.

@@ -13,6 +13,7 @@ mod host;
 mod hosts;
 mod keeper;
 mod message;
+mod offers;
 mod output;
 mod plugin;
 mod settings;
@@ -20,7 +21,8 @@ mod wishes;
 mod yaml;
 
 pub use gateway_hook::GatewayHook;
-pub use hosts::{PluginCommand, PluginTool, PythonHosts};
+pub use hosts::PythonHosts;
+pub use offers::{PluginCliCommand, PluginCommand, PluginSkill, PluginTool, Printed};
 pub use plugin::{Origin, Plugin, Selection, Status};
 pub use settings::{Patience, Pauses, Python, Settings};
-pub use wishes::{CallTool, Caller, Gateway, OutgoingMessage, Sessions};
+pub use wishes::{AgentTurn, CallTool, Caller, Gateway, OutgoingMessage, Sessions};

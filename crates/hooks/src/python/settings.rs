@@ -11,6 +11,8 @@ pub struct Settings {
     pub python: Python,
     /// How long one callback may take; none for as long as it likes.
     pub callback_time: Option<Duration>,
+    /// How many calls of user code may be under way in one host.
+    pub most_calls: usize,
     /// How long a server that starts waits for plugins. Those that take longer join later, without their tools.
     pub start_time: Duration,
     /// How long hosts are waited for that do not answer.
@@ -25,6 +27,7 @@ impl Settings {
         Settings {
             python,
             callback_time: Some(Duration::from_secs(30)),
+            most_calls: 256,
             start_time: Duration::from_secs(10),
             patience: Patience::default(),
             pauses: Pauses::default(),

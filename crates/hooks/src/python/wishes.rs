@@ -4,10 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use petasos_core::ids::TenantId;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::message::Wish;
 use crate::contract::SessionRef;
+
+/// Said to code that asks before there are sessions, or in a command of its own.
+const NO_SERVER: &str = "there are no sessions here: the server is still starting, or none runs";
 
 /// Calls a tool by name, with arguments, for the session that user code runs for.
 pub type CallTool =
@@ -32,8 +36,32 @@ pub trait Sessions: Send + Sync + 'static {
         input: Map<String, Value>,
     ) -> BoxFuture<'_, Result<String, String>>;
 
+    /// Runs a turn of an agent that nobody attends, in the tenant `default`. The answer has `final_response`,
+    /// `session_id`, `completed` and what else callers know of a turn.
+    fn run_agent(&self, turn: AgentTurn) -> BoxFuture<'_, Result<Value, String>>;
+
     /// Says something to a session as its user: a steer while a turn is under way, else a new turn.
     fn say(&self, session: SessionRef, text: String) -> BoxFuture<'_, Result<(), String>>;
+}
+
+/// A turn that user code has an agent run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AgentTurn {
+    /// What the agent is told.
+    pub text: String,
+    /// `provider/model`.
+    pub model: String,
+    /// What hooks are told of where the session runs.
+    pub platform: String,
+    /// The agent's instructions.
+    #[serde(default)]
+    pub instructions: Option<String>,
+    /// How many model calls it may make; as many as any turn if none is given.
+    #[serde(default)]
+    pub most_calls: Option<u32>,
+    /// The session that it goes on in; a new one if none is named.
+    #[serde(default)]
+    pub session_id: Option<String>,
 }
 
 /// What plugins can have done by the messaging gateway.
@@ -67,6 +95,7 @@ pub struct OutgoingMessage {
 #[derive(Default)]
 pub(super) struct Wishes {
     pub(super) sessions: OnceLock<Arc<dyn Sessions>>,
+    pub(super) default_model: OnceLock<String>,
     pub(super) gateway: OnceLock<Arc<dyn Gateway>>,
 }
 
@@ -81,6 +110,12 @@ impl Wishes {
                 }
                 (None, None) => Err("tools can be called only while a session is being served".to_owned()),
             },
+            Wish::RunAgent(turn) => self.sessions()?.run_agent(turn).await,
+            Wish::DefaultModel => self
+                .default_model
+                .get()
+                .map(|model| model.as_str().into())
+                .ok_or_else(|| NO_SERVER.to_owned()),
             Wish::InjectMessage { text, session_id } => {
                 let session = addressed(caller.session, session_id)?;
                 self.sessions()?.say(session, text).await.map(|()| true.into())
@@ -97,7 +132,7 @@ impl Wishes {
     }
 
     fn sessions(&self) -> Result<&Arc<dyn Sessions>, String> {
-        self.sessions.get().ok_or_else(|| "the server is still starting".to_owned())
+        self.sessions.get().ok_or_else(|| NO_SERVER.to_owned())
     }
 
     fn gateway(&self) -> Result<&Arc<dyn Gateway>, String> {

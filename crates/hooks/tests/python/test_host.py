@@ -167,6 +167,7 @@ class Plugins(unittest.TestCase):
         with Hosted(nonsense=text) as host:
             self.assertNotIn("error", host.loaded["nonsense"])
             self.assertEqual(len(host.logged()), 4)
+            self.assertEqual([told["method"] for told in host.registered("ignored")], ["register_context_engine"])
             (command,) = host.registered("command")
             self.assertEqual(command["name"], "hello-world")
             self.assertEqual(host.call("command", function=command["function"], args="you")["result"], "hi you")

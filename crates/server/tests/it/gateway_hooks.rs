@@ -77,3 +77,69 @@ async fn a_chat_fires_every_gateway_event_in_order() {
     assert_ne!(told[0][1]["session_id"], told[9][1]["session_id"]);
     assert_eq!(told[7][1]["session_key"], "agent:main:loopback:dm:7");
 }
+
+const RESETS: &str = r#"
+import json, os
+def note(name):
+    def hook(**kwargs):
+        with open(os.environ["WORLD"] + "/noted", "a") as f:
+            f.write(json.dumps([name, kwargs]) + "\n")
+    return hook
+def gate(event, **kwargs):
+    note("pre_gateway_dispatch")(text=event.text)
+def register(ctx):
+    for name in ["on_session_start", "on_session_end", "on_session_finalize", "on_session_reset"]:
+        ctx.register_hook(name, note(name))
+    ctx.register_hook("pre_gateway_dispatch", gate)
+    ctx.register_command("echo", lambda raw: "echo " + raw)
+"#;
+const REWRITES: &str = "def handle(event_type, context):\n    return {'decision': 'rewrite', 'command_name': 'echo', \
+                        'raw_args': context['raw_args'].upper()}\n";
+
+#[tokio::test]
+async fn a_reset_ends_the_old_session_before_the_new_one_is_told_of() {
+    let (hosts, home) = user_code(RESETS, &[("['command:shout']", REWRITES)]).await;
+    let bus = Arc::new(Bus::new(vec![Arc::new(hosts.clone())]));
+    let server = TestServer::start_with(Setup { hooks: bus.clone(), ..Setup::default() }).await;
+    let agent = server.agent_with(json!({})).await;
+    let channel = Loopback::new(&server.engine, bus, &hosts, &agent);
+    server.model.script([Reply::text("One."), Reply::text("Two."), Reply::text("Three.")]);
+    assert_eq!(channel.say("7", "first").await.as_deref(), Some("One."));
+    assert_eq!(channel.say("7", "/shout hello").await.as_deref(), Some("echo HELLO"));
+    channel.say("7", "/new").await;
+    assert_eq!(channel.say("7", "second").await.as_deref(), Some("Two."));
+    assert_eq!(channel.notify("7", "a job is done").await.as_deref(), Some("Three."));
+
+    let noted = within("all observers", async {
+        loop {
+            let text = std::fs::read_to_string(home.path().join("noted")).unwrap_or_default();
+            let noted: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            if noted.iter().filter(|note| note[0] == "on_session_end").count() == 3 {
+                return noted;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let of = |name: &str| noted.iter().filter(|note| note[0] == name).collect::<Vec<_>>();
+    let names: Vec<&str> = noted.iter().filter_map(|note| note[0].as_str()).collect();
+    let sessions: Vec<&str> = names.into_iter().filter(|name| name.starts_with("on_")).collect();
+    let expected = [
+        "on_session_start",
+        "on_session_end",
+        "on_session_finalize",
+        "on_session_reset",
+        "on_session_start",
+        "on_session_end",
+        "on_session_end",
+    ];
+    assert_eq!(sessions, expected);
+    let (old, new) =
+        (&of("on_session_start")[0][1]["session_id"], &of("on_session_start")[1][1]["session_id"]);
+    let (finalize, reset) = (&of("on_session_finalize")[0][1], &of("on_session_reset")[0][1]);
+    assert_eq!((&finalize["session_id"], &finalize["platform"]), (old, &json!("loopback")));
+    assert_eq!((&reset["session_id"], &reset["platform"]), (new, &json!("loopback")));
+    assert_eq!((&reset["old_session_id"], &reset["new_session_id"]), (old, new));
+    let texts: Vec<&Value> = of("pre_gateway_dispatch").into_iter().map(|note| &note[1]["text"]).collect();
+    assert_eq!(texts, ["first", "/shout hello", "/new", "second"], "what we tell ourselves is not policed");
+}

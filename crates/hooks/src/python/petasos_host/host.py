@@ -3,6 +3,7 @@
 import logging
 import threading
 
+from .agent import Agents
 from .calls import Calls
 from .gateway import GatewayHooks, Gateways
 from .plugins import Plugins
@@ -38,9 +39,11 @@ def run(inbox, outbox):
         dispatch=Gateways(calls, plugins).dispatch,
         tool=plugins.run_tool,
         command=plugins.run_command,
+        cli=plugins.run_cli,
         load_handler=hooks.load,
         emit=hooks.emit,
     )
+    Agents(calls).install()
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[LogHandler(calls)])
     # Workers come and go; this thread stays, because the process would end with it.
     threading.Thread(target=calls.work, daemon=True).start()

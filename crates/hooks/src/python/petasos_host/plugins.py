@@ -5,14 +5,18 @@ import importlib.util
 import json
 import logging
 import os
+import re
 import sys
 import types
 
 from .calls import Refused, describe
+from .cli import CliCommand
 
 # Under this package plugins find themselves and each other.
 PACKAGE = "hermes_plugins"
 ENTRY_POINTS = "hermes_agent.plugins"
+
+SKILL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 log = logging.getLogger("petasos.plugins")
 
@@ -68,6 +72,11 @@ class Plugins:
         result = self._calls.run(function, message["args"])
         return {"result": None if result is None else str(result)}
 
+    def run_cli(self, message):
+        """Runs a command of the command line, and answers with what it printed and its exit code."""
+        command, _ = self._registered[message["function"]]
+        return {"result": command.run(message["args"], self._calls.run)}
+
 
 class Manifest(types.SimpleNamespace):
     """What `plugin.yaml` says, read by the server. What it does not say is None."""
@@ -122,6 +131,22 @@ class PluginContext:
             function = self._plugins.add(handler)
             self._tell("command", name=name, function=function, description=description, args_hint=args_hint)
 
+    def register_cli_command(self, name, help="", setup_fn=None, handler_fn=None, description="", **_):
+        """Gives the program a command. `setup_fn` adds its arguments to a parser, `handler_fn` gets what was parsed."""
+        if not self._is_callable("command line", name, handler_fn or setup_fn):
+            return
+        command = CliCommand(name, description or help, setup_fn, handler_fn)
+        self._tell("cli_command", name=name, description=str(help or description), function=self._plugins.add(command))
+
+    def register_skill(self, name, path, description="", **_):
+        """Gives agents a skill that they can view as `plugin:name`. The path is that of its SKILL.md or directory."""
+        path = os.path.join(self.manifest.path or "", str(path))
+        if not isinstance(name, str) or not SKILL_NAME.fullmatch(name) or not os.path.exists(path):
+            log.warning("%s: the skill %r was ignored: it needs a name of letters, digits, '_' and '-', and there must be %s",
+                        self.manifest.name, name, path)
+            return
+        self._tell("skill", name=name, path=path, description=str(description or ""))
+
     def dispatch_tool(self, tool_name, args=None, **_):
         """Calls a tool as the model would. The result is text: JSON, and an object with `error` if it failed."""
         try:
@@ -139,13 +164,14 @@ class PluginContext:
             return False
 
     def __getattr__(self, name):
-        """Whatever else can be registered elsewhere has no use here; the rest of the plugin may."""
+        """Whatever else can be registered elsewhere has no use here. The rest of the plugin may, so that is no error."""
         if not name.startswith("register_"):
             raise AttributeError("the plugin context has no %s" % name)
         return functools.partial(self._ignore, name)
 
     def _ignore(self, method, *_, **__):
         log.warning("%s: %s is not supported here and was ignored", self.manifest.name, method)
+        self._tell("ignored", method=method)
 
     def _is_callable(self, what, name, function):
         if isinstance(name, str) and name and callable(function):

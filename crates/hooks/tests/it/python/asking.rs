@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_hooks::SessionRef;
-use petasos_hooks::python::{Caller, Sessions};
+use petasos_hooks::python::{AgentTurn, Caller, Sessions};
 use petasos_testkit::within;
 use serde_json::{Map, Value, json};
 
@@ -27,6 +27,11 @@ impl Sessions for Echo {
             _ => Ok(json!({ "session": session.session_id, "tool": tool, "input": input }).to_string()),
         };
         std::future::ready(answer).boxed()
+    }
+
+    fn run_agent(&self, turn: AgentTurn) -> BoxFuture<'_, Result<Value, String>> {
+        let answer = json!({ "final_response": turn.text, "session_id": "session_9", "model": turn.model });
+        std::future::ready(Ok(answer)).boxed()
     }
 
     fn say(&self, session: SessionRef, text: String) -> BoxFuture<'_, Result<(), String>> {
@@ -51,7 +56,7 @@ def register(ctx):
 "#;
     let world = World::with(&[("asks", code)]).await;
     let echo = Arc::new(Echo::default());
-    world.hosts.serve_sessions(Arc::clone(&echo) as Arc<dyn Sessions>);
+    world.hosts.serve_sessions(Arc::clone(&echo) as Arc<dyn Sessions>, "demo/echo");
     let answers = world.context("x").await.unwrap();
     let lines: Vec<&str> = answers.lines().collect();
     assert_eq!(lines[0], r#"{"session":"session_1","tool":"todo","input":{"a":1}}"#);
@@ -60,6 +65,36 @@ def register(ctx):
     assert!(lines[3].contains("only while a session is being served"), "{answers}");
     assert_eq!(lines[4], "True");
     assert_eq!(*echo.0.lock().unwrap(), ["session_1: hi", "session_2: there"]);
+}
+
+#[tokio::test]
+async fn agents_of_user_code_run_in_the_server() {
+    let code = r#"
+import threading
+from gateway.run import _resolve_gateway_model, _resolve_runtime_agent_kwargs
+from run_agent import AIAgent
+def hook(**kw):
+    said = []
+    def work():
+        agent = AIAgent(model=_resolve_gateway_model(), **_resolve_runtime_agent_kwargs(), platform="gateway",
+                        quiet_mode=True, skip_context_files=True, skip_memory=True, max_iterations=20)
+        result = agent.run_conversation("look around")
+        said.extend([result["final_response"], result["model"], agent.session_id, agent.chat("again")])
+        try:
+            agent.run_conversation("x", conversation_history=[{"role": "user", "content": "y"}])
+        except NotImplementedError as error:
+            said.append("no history")
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join()
+    return " | ".join(said)
+def register(ctx):
+    ctx.register_hook("pre_llm_call", hook)
+"#;
+    let world = World::with(&[("asks", code)]).await;
+    world.hosts.serve_sessions(Arc::new(Echo::default()), "demo/echo");
+    let said = world.context("x").await;
+    assert_eq!(said.as_deref(), Some("look around | demo/echo | session_9 | again | no history"));
 }
 
 #[tokio::test]

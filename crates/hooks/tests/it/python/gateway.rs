@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use petasos_hooks::Dispatch;
 use petasos_hooks::python::{Gateway, OutgoingMessage};
+use petasos_hooks::{ChatSource, Dispatch, GatewayEvents, Incoming};
 use petasos_testkit::within;
 use serde_json::{Value, json};
 
@@ -88,15 +88,19 @@ def register(ctx):
     let world = World::with(&[("policy", code)]).await;
     let gateway = Arc::new(Remembers::default());
     world.hosts.serve_gateway(Arc::clone(&gateway) as Arc<dyn Gateway>);
-    let dispatch = async |text: &str| {
-        let source = json!({ "platform": "telegram", "chat_id": "7", "user_id": "u", "chat_type": "dm" });
-        let arguments = json!({
-            "event": { "text": text, "source": source, "message_id": "1", "internal": false },
-            "gateway": { "platforms": ["telegram"] },
-            "session_store": {},
-        });
-        within("the hooks", world.bus.pre_gateway_dispatch(object(arguments))).await
+    let events = GatewayEvents::new(world.bus.clone(), world.hosts.clone(), vec!["telegram".to_owned()]);
+    let received = async |text: &str, internal: bool| {
+        let source = ChatSource {
+            platform: "telegram".to_owned(),
+            chat_id: "7".to_owned(),
+            chat_type: "dm".to_owned(),
+            user_id: "u".to_owned(),
+            ..ChatSource::default()
+        };
+        let message = Incoming { text: text.to_owned(), source, message_id: "1".to_owned(), internal };
+        within("the hooks", events.received(&message)).await
     };
+    let dispatch = async |text: &str| received(text, false).await;
     let skip = |reason: &str| Dispatch::Skip { reason: reason.to_owned() };
     let rewrite = |text: &str| Dispatch::Rewrite { text: text.to_owned() };
     assert_eq!(dispatch("tell the owner").await, skip("m1"));
@@ -105,6 +109,7 @@ def register(ctx):
     assert_eq!(dispatch("edit").await, rewrite("edited"));
     assert_eq!(dispatch("raise").await, Dispatch::Allow);
     assert_eq!(dispatch("hello").await, Dispatch::Allow);
+    assert_eq!(received("rewrite", true).await, Dispatch::Allow, "no policy is about what we tell ourselves");
     let done = ["send telegram owner tell the owner", "append session_of_7 \"take note\""];
     assert_eq!(*gateway.0.lock().unwrap(), done);
 }

@@ -1,9 +1,11 @@
 //! Plugins and gateway hooks in the system's Python.
 
 mod asking;
+mod bounds;
 mod faults;
 mod gateway;
 mod host_tests;
+mod offers;
 mod plugins;
 
 use std::fs;
@@ -25,7 +27,7 @@ use tempfile::TempDir;
 struct World {
     home: TempDir,
     hosts: PythonHosts,
-    bus: Bus,
+    bus: Arc<Bus>,
 }
 
 /// The usual settings, with limits that tests can wait for.
@@ -79,7 +81,7 @@ impl World {
         settings.python.env.insert("WORLD".to_owned(), home.path().to_str().unwrap().to_owned());
         let hosts = PythonHosts::start(settings, Supervisor::of_tests(), &plugins, &hooks);
         within("the plugins to be loaded", hosts.loaded()).await;
-        let bus = Bus::new(vec![Arc::new(hosts.clone())]);
+        let bus = Arc::new(Bus::new(vec![Arc::new(hosts.clone())]));
         World { home, hosts, bus }
     }
 

@@ -3,6 +3,7 @@
 //! Resources and envelopes are camelCase, event payloads snake_case.
 
 mod agents;
+mod commands;
 mod envelope;
 mod events;
 mod grants;
@@ -32,7 +33,7 @@ use crate::query::Query;
 pub(crate) fn api() -> Api {
     let kept = memories::api().and(learned_skills::api()).and(grants::api());
     let sessions = sessions::api().and(events::api()).and(send::api()).and(stream::api()).and(threads::api());
-    agents::api().and(usage::api()).and(sessions).and(kept)
+    agents::api().and(usage::api()).and(sessions).and(commands::api()).and(kept)
 }
 
 /// An agent with the user that `userId` names.

@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing;
 use jiff::Timestamp;
 use petasos_core::event::{Payload, joined_text};
@@ -30,6 +30,7 @@ use crate::query::Query;
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_USER_ID_CHARS: usize = 256;
 const MESSAGES_AT_ONCE: usize = 1000;
+const PLATFORM: &str = "x-petasos-platform";
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
@@ -40,6 +41,7 @@ pub(super) fn api() -> Api {
             routing::post(create),
             Operation::new::<Session>("createSession", "Creates a session with an agent.", write)
                 .takes::<CreateSession>()
+                .header(PLATFORM, "`cli` for a session of a person at the command line; hooks are told so.")
                 .creates(),
         )
         .get(
@@ -233,6 +235,7 @@ async fn create(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(agent): Path<String>,
+    headers: HeaderMap,
     Body(body): Body<CreateSession>,
 ) -> Result<(StatusCode, Json<Session>), Problem> {
     check_length("title", body.title.as_deref(), MAX_TITLE_CHARS)?;
@@ -242,11 +245,16 @@ async fn create(
         user_id: body.user_id,
         title: body.title,
         metadata: body.metadata.unwrap_or_default(),
-        platform: "api".to_owned(),
+        platform: platform(&headers).to_owned(),
         ..NewSession::default()
     };
     let record = engine.create_session(&tenant, &id("agent", &agent)?, new).await?;
     Ok((StatusCode::CREATED, Json(record.into())))
+}
+
+/// What hooks are told of where a session is held. Our own command line is a client like any other, but for this.
+fn platform(headers: &HeaderMap) -> &'static str {
+    if headers.get(PLATFORM).is_some_and(|platform| platform == "cli") { "cli" } else { "api" }
 }
 
 fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<(), Problem> {

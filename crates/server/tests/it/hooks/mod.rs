@@ -2,6 +2,7 @@
 
 mod blocks;
 mod context;
+mod contract;
 mod events;
 mod faults;
 mod http;
