@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use nix::sys::stat::Mode;
 use serde_json::{Value, json};
 
 use crate::consent::one_turn;
@@ -237,8 +238,7 @@ fn a_command_ends_when_the_hooks_that_nobody_waits_for_have() {
     let command = script(&installation, "slow.sh", &body);
     let hook = format!("    - command: {command}\n      async: true\n");
     installation.write("config.yaml", format!("hooks_auto_accept: true\nhooks:\n  on_session_end:\n{hook}"));
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mknodat(rustix::fs::CWD, &gate, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    nix::unistd::mkfifo(&gate, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     let mut turn = installation.talk(&["run", "--model", "demo/fast", "hello"]);
     turn.wait_for("You said: hello");
     // Open for both, so that this does not wait for the hook.

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 
-use rustix::fs::OFlags;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::pty::{OpenptyResult, openpty};
 
 use crate::talker::Output;
 
@@ -68,11 +68,9 @@ impl Drop for Terminal {
 
 /// Both sides of a new terminal: the person's and the program's.
 fn open() -> (OwnedFd, OwnedFd) {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap();
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let theirs = rustix::fs::open(name, flags, rustix::fs::Mode::empty()).unwrap();
-    (ours, theirs)
+    let OpenptyResult { master, slave } = openpty(None, None).unwrap();
+    for side in [&master, &slave] {
+        fcntl(side, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).unwrap();
+    }
+    (master, slave)
 }
