@@ -4,10 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::{
-    Approval, CallStatus, Observation, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart,
-};
+use crate::contract::{TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart};
 use crate::history;
+use crate::observation::{Approval, CallStatus, Observation};
 
 pub(crate) type Arguments = Map<String, Value>;
 

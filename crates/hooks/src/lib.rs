@@ -18,17 +18,20 @@ mod contract;
 mod event;
 mod gateway;
 mod history;
+mod no_hooks;
+mod observation;
 pub mod python;
+mod source;
 pub mod synthetic;
 
-pub use bus::{Answer, Bus, Callback, Firing, OnFailure, Source};
+pub use bus::Bus;
 pub use configured::{
     ConfiguredHook, ConfiguredHooks, Exchange, HookSpec, Matcher, Place, Reach, Specs, Target, arguments_of,
 };
 pub use consent::{Allowlist, Consent, accepts, admitted, is_yes, modified_at};
-pub use contract::{
-    Approval, CallStatus, Dispatch, Hooks, NoHooks, Observation, SessionRef, TerminalOutput, ToolCall,
-    ToolResult, TurnInfo, TurnStart,
-};
+pub use contract::{Dispatch, Hooks, SessionRef, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart};
 pub use event::{EventSet, HookEvent};
 pub use gateway::{ChatSource, CommandVerdict, GatewayEvents, Incoming};
+pub use no_hooks::NoHooks;
+pub use observation::{Approval, CallStatus, Observation};
+pub use source::{Answer, Callback, Firing, OnFailure, Source};

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::bus::Firing;
 use crate::event::HookEvent;
+use crate::source::Firing;
 
 /// A firing as it could happen, about the tool `tool` if it is about one. What is `given` takes the place of what is
 /// made up.

@@ -8,6 +8,7 @@ mod test;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use nix::unistd::{getpgrp, tcgetpgrp};
 use petasos_hooks::{
     Allowlist, ConfiguredHook, ConfiguredHooks, HookSpec, Place, Reach, Source, Specs, admitted,
 };
@@ -97,9 +98,14 @@ fn reach(config: &Config, place: Place) -> Reach {
     }
 }
 
+/// Whether somebody else has the terminal, as with `petasos serve &`: whoever reads there then is stopped.
+fn is_in_background() -> bool {
+    tcgetpgrp(std::io::stdin()).is_ok_and(|foreground| foreground != getpgrp())
+}
+
 /// Asks the person at the terminal, if there is one.
 fn ask(hook: &HookSpec) -> Option<bool> {
-    if !output::stdin_is_terminal() || !output::stderr_is_terminal() {
+    if !output::stdin_is_terminal() || !output::stderr_is_terminal() || is_in_background() {
         return None;
     }
     output::note_part(&format!(

@@ -194,6 +194,19 @@ fn where_nobody_sees_the_question_nobody_is_asked() {
 }
 
 #[test]
+fn in_the_background_nobody_is_asked() {
+    let (installation, _) = marking("");
+    let run = installation.command(&TURN);
+    let program = run.get_program().to_str().unwrap();
+    // A shell with job control, whose terminal this is.
+    let line = format!("set -m; {program} {} & wait", TURN.join(" "));
+    let mut terminal = installation.program_at_terminal("setsid", &["--ctty", "--wait", "sh", "-c", &line]);
+    terminal.wait_for("nobody has agreed to it yet");
+    terminal.wait_for("You said: hello");
+    assert_eq!((terminal.finish(), marks(&installation)), (Some(0), 0));
+}
+
+#[test]
 fn a_command_cannot_dress_up_its_question() {
     let installation = Installation::new();
     installation

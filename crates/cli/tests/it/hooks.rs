@@ -268,3 +268,18 @@ fn hooks_inherit_the_environment_without_the_key() {
     assert!(env.contains("MARK=seen") && env.contains("PETASOS_HOME="), "{env}");
     assert!(!env.contains("pk_of_the_server"), "{env}");
 }
+
+#[test]
+fn a_hook_that_fails_at_every_turn_is_mentioned_once() {
+    let installation = Installation::new();
+    let command = script(&installation, "fails.sh", "cat > /dev/null; exit 7");
+    let config = format!("hooks_auto_accept: true\nhooks:\n  pre_llm_call:\n    - command: {command}\n");
+    installation.write("config.yaml", config);
+    let server = installation.serve();
+    for _ in 0..4 {
+        one_turn(&installation, &[]);
+    }
+    server.wait_for_log("it returned 7");
+    let log = server.stop();
+    assert!(!log.contains("it returned 7"), "it was said again: {log}");
+}

@@ -51,9 +51,13 @@ impl Installation {
         self.file(name)
     }
 
-    #[allow(clippy::disallowed_methods, reason = "these tests drive the binary from outside")]
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_petasos"));
+        self.program(env!("CARGO_BIN_EXE_petasos"), arguments)
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "these tests drive the binary from outside")]
+    fn program(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command.env_clear().env("PETASOS_HOME", self.home()).args(arguments).stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
@@ -91,6 +95,11 @@ impl Installation {
     /// The same, but what it says beside its result goes into a file.
     pub(crate) fn at_terminal_without_stderr(&self, arguments: &[&str], stderr: File) -> Terminal {
         Terminal::start(self.command(arguments), Some(stderr))
+    }
+
+    /// Starts another program at a terminal.
+    pub(crate) fn program_at_terminal(&self, program: &str, arguments: &[&str]) -> Terminal {
+        Terminal::start(self.program(program, arguments), None)
     }
 
     /// Starts a server on a free port and waits until it is ready.
@@ -187,10 +196,11 @@ impl Server {
         self.child.wait().unwrap()
     }
 
-    /// Ends the server as the system would at shutdown.
-    pub(crate) fn stop(mut self) {
+    /// Ends the server as the system would at shutdown, and returns what it logged since it was last looked at.
+    pub(crate) fn stop(mut self) -> String {
         self.signal("TERM");
         assert_eq!(self.wait().code(), Some(0));
+        self.stderr.iter().collect::<Vec<_>>().join("\n")
     }
 
     /// Sends a request over a connection of its own and returns that, before anything was read.

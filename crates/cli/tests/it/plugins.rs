@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
+use crate::hooks::script;
 use crate::installation::{Installation, PATIENCE};
 
 const PLUGIN: &str = "
@@ -224,4 +225,26 @@ def register(ctx):
     chat.wait_for("You said: hello");
     let ended = chat.finish();
     assert!(ended.success, "{ended:?}");
+}
+
+#[test]
+fn a_block_of_a_plugin_wins_over_that_of_a_command() {
+    let installation = with_plugin();
+    let code = "
+def register(ctx):
+    ctx.register_hook('pre_tool_call', lambda **kw: {'action': 'block', 'message': 'the plugin says no'})
+";
+    installation.write("plugins/notes/__init__.py", code);
+    let command = script(
+        &installation,
+        "no.sh",
+        r#"echo ran > $0.ran; echo '{"decision": "block", "reason": "so does the command"}'"#,
+    );
+    let hooks = format!("hooks_auto_accept: true\nhooks:\n  pre_tool_call:\n    - command: {command}\n");
+    installation.write("config.yaml", hooks);
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let finished = installation.run(&["run", "--model", "demo/fast", "call terminal {\"command\": \"ls\"}"]);
+    assert!(finished.stdout.contains("the plugin says no"), "{finished:?}");
+    assert!(!finished.stdout.contains("so does the command"), "{finished:?}");
+    assert!(installation.file("agent-hooks/no.sh.ran").exists(), "all of them are asked");
 }

@@ -1,8 +1,11 @@
 use std::future::pending;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::*;
+use crate::event::EventSet;
 
 /// What a callback of a test does.
 type Does = Box<dyn Fn(&Firing) -> Result<Answer, String> + Send + Sync>;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::spec::HookSpec;
-use crate::bus::{Answer, Firing};
 use crate::event::HookEvent;
+use crate::source::{Answer, Firing};
 
 /// What the model is told when a hook blocks a call and does not say why.
 const NO_REASON: &str = "Blocked by a hook.";

@@ -25,8 +25,8 @@ use petasos_sandbox::Sandbox;
 
 use self::http::Http;
 use self::persistent::Persistent;
-use crate::bus::{Answer, Callback, Firing, OnFailure, Source};
 use crate::event::{EventSet, HookEvent};
+use crate::source::{Answer, Callback, Firing, OnFailure, Source};
 
 pub use self::judge::Exchange;
 pub use self::matcher::Matcher;

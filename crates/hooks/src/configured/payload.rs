@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::bus::Firing;
+use crate::source::Firing;
 
 /// Arguments that have a place of their own.
 const PLACED: [&str; 4] = ["tool_name", "args", "session_id", "parent_session_id"];

@@ -12,8 +12,8 @@ use super::guest::Guest;
 use super::hosts::Shared;
 use super::message::{self, Order};
 use super::wishes::Caller;
-use crate::bus::{Answer, Callback, Firing, OnFailure};
 use crate::event::HookEvent;
+use crate::source::{Answer, Callback, Firing, OnFailure};
 
 /// The `nth` callback of a plugin for an event.
 pub(super) struct PythonCallback {

@@ -100,3 +100,40 @@ impl PythonHosts {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_gateway_hook_is_skipped_and_the_others_are_found_in_order() {
+        let home = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (name, manifest) in [
+            ("z-last", "name: named\ndescription: It is.\nevents: ['agent:*', 'gateway:startup']\n"),
+            ("a-first", "events: agent:start\n"),
+            ("broken", "events: [\n"),
+            ("a-list", "- agent:start\n"),
+            ("nothing", ""),
+            ("silent", "name: silent\nevents: []\n"),
+            ("odd", "events: { agent: start }\n"),
+            ("off", "events: ['agent:start']\nenabled: false\n"),
+        ] {
+            write(&format!("{name}/HOOK.yaml"), manifest);
+            write(&format!("{name}/handler.py"), "");
+        }
+        write("no-handler/HOOK.yaml", "events: ['agent:start']\n");
+        write("no-manifest/handler.py", "");
+        write("file", "");
+        let found = GatewayHook::discover(home.path());
+        let brief: Vec<_> = found.iter().map(|hook| (hook.name.as_str(), hook.events.join(" "))).collect();
+        let expected =
+            [("a-first", "agent:start".to_owned()), ("named", "agent:* gateway:startup".to_owned())];
+        assert_eq!(brief, expected);
+        assert_eq!(GatewayHook::discover(&home.path().join("nowhere")), []);
+    }
+}

@@ -16,9 +16,9 @@ use super::keeper::Keeper;
 use super::plugin::Plugin;
 use super::settings::Settings;
 use super::wishes::{Gateway, Sessions, Wishes};
-use crate::bus::{Callback, Source};
 use crate::complaints::Complaints;
 use crate::event::{EventSet, HookEvent};
+use crate::source::{Callback, Source};
 
 /// What the operator's own code may use up: enough to notice a runaway, no more.
 const LIMITS: Limits =

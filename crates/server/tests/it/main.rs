@@ -21,6 +21,7 @@ mod memory;
 mod operations;
 mod pauses;
 mod permissions;
+mod plugin_offers;
 mod plugins;
 mod routines;
 mod session_search;

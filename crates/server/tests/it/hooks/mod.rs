@@ -7,5 +7,6 @@ mod events;
 mod faults;
 mod http;
 mod persistent;
+mod surfaces;
 mod waiting;
 mod world;

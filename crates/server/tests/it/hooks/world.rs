@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use petasos_hooks::{Bus, ConfiguredHook, ConfiguredHooks, Place, Reach, Specs};
+use petasos_hooks::{Bus, ConfiguredHook, ConfiguredHooks, Place, Reach, Source, Specs};
 use petasos_net::{Client, Egress, Guard, Options};
 use petasos_sandbox::{Backend, Sandbox, Settings, Supervisor};
 use petasos_testkit::{Frame, Reply, Setup, TestServer, within};
@@ -91,8 +91,13 @@ impl Scripts {
         within("the gate", opened).await.unwrap().unwrap();
     }
 
-    /// The hooks of a configuration.
+    /// The hooks of a configuration, alone on a bus.
     pub(super) fn hooks(&self, block: &Value) -> Arc<Bus> {
+        Arc::new(Bus::new(vec![self.source(block)]))
+    }
+
+    /// The hooks of a configuration.
+    pub(super) fn source(&self, block: &Value) -> Arc<dyn Source> {
         let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent"), ("MARK", "inherited")];
         let env: BTreeMap<_, _> = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let specs = Specs::read(block, &env);
@@ -106,7 +111,7 @@ impl Scripts {
         let reach = Arc::new(Reach { place, sandbox, client });
         let hooks =
             specs.hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(&reach)).unwrap());
-        Arc::new(Bus::new(vec![Arc::new(ConfiguredHooks::new(hooks.collect()))]))
+        Arc::new(ConfiguredHooks::new(hooks.collect()))
     }
 
     /// A server with these hooks.
