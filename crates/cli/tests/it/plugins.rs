@@ -116,7 +116,7 @@ fn the_doctor_asks_a_running_server_what_is_wrong() {
         "import os\ndef register(ctx):\n    ctx.register_hook('pre_llm_call', lambda **kw: os._exit(1))\n";
     installation.write("plugins/notes/__init__.py", dies);
     assert!(installation.run(&["plugins", "enable", "notes"]).success);
-    let _server = installation.serve();
+    let server = installation.serve();
     for _ in 0..10 {
         let finished = installation.run(&["run", "--model", "demo/fast", "hello"]);
         assert!(finished.success, "{finished:?}");
@@ -127,6 +127,19 @@ fn the_doctor_asks_a_running_server_what_is_wrong() {
         finished.stdout.contains("fail  running server: the Python host of plugin notes died 10 times"),
         "{finished:?}"
     );
+    let log = server.stop();
+    let said = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(said("died 10 times in a row"), 1, "{log}");
+    assert!(said("a Python host died") <= 3, "deaths are not mentioned one by one: {log}");
+}
+
+#[test]
+fn what_plugins_print_is_in_the_log() {
+    let installation = with_plugin();
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let server = installation.serve();
+    assert!(installation.run(&["run", "--model", "demo/fast", "hello"]).success);
+    server.wait_for_log("a session started on cli");
 }
 
 #[test]
