@@ -1,5 +1,6 @@
 //! One attempt at one call over HTTP.
 
+use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use petasos_core::model::{Answer, Request};
 use petasos_net::{Client, Response, sse};
@@ -7,6 +8,7 @@ use tokio::time::timeout;
 
 use crate::generate::{Emitter, generate};
 use crate::provider::Provider;
+use crate::silence::Silence;
 use crate::wire::{Problem, Reader, Step};
 use crate::{Delta, Error, Model, Settings, images, retry};
 
@@ -34,7 +36,7 @@ pub(crate) struct Call {
     pub(crate) model: String,
     client: Client,
     headers: Vec<(String, String)>,
-    body: String,
+    body: Bytes,
 }
 
 impl Call {
@@ -53,7 +55,7 @@ impl Call {
             model: request.model.clone(),
             client: http.client.clone(),
             headers,
-            body: format.body(request, &config.base_url).to_string(),
+            body: format.body(request, &config.base_url).into(),
         }
     }
 
@@ -66,14 +68,15 @@ impl Call {
         let mut response = self.send().await?;
         let mut reader = self.provider.config.kind.format().reader();
         let mut decoder = sse::Decoder::default();
+        let mut silence = Silence::default();
         loop {
             // Until something was said, the model may be thinking in silence.
             let has_begun = reader.size() > 0;
             let patience =
                 if has_begun { self.settings.stall_timeout } else { self.settings.first_byte_timeout };
-            let chunk = match timeout(patience, response.chunk()).await {
-                Ok(chunk) => chunk.map_err(|error| self.provider.network_error(&self.model, &error))?,
-                Err(_) => return Err(self.provider.silence(&self.model, patience, "sent nothing")),
+            let chunk = match silence.bound(patience, response.chunk()).await {
+                Some(chunk) => chunk.map_err(|error| self.provider.network_error(&self.model, &error))?,
+                None => return Err(self.provider.silence(&self.model, patience, "sent nothing")),
             };
             let Some(chunk) = chunk else {
                 return reader.closed().ok_or_else(|| self.provider.closed_early(&self.model));

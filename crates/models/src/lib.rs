@@ -15,6 +15,7 @@ mod provider;
 mod registry;
 mod retry;
 mod settings;
+mod silence;
 mod wire;
 
 use futures_util::stream::BoxStream;

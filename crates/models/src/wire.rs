@@ -8,9 +8,10 @@ mod openai_chat;
 mod openai_responses;
 mod parts;
 
-use petasos_core::model::{Answer, Request, ToolOutcome};
+use petasos_core::model::{Answer, Request, ToolOutcome, ToolSpec};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::ProviderKind;
@@ -23,8 +24,8 @@ pub(crate) trait WireFormat: Send + Sync {
     /// The headers that the protocol asks for, the key among them.
     fn headers(&self, api_key: Option<&SecretString>) -> Vec<(String, String)>;
 
-    /// The body of the request.
-    fn body(&self, request: &Request, base_url: &str) -> Value;
+    /// The body of the request, as JSON.
+    fn body(&self, request: &Request, base_url: &str) -> String;
 
     /// Reads one answer.
     fn reader(&self) -> Box<dyn Reader>;
@@ -80,6 +81,25 @@ impl ProviderKind {
     }
 }
 
+/// A body with the tools on offer. Their schemas are most of it, and are written as they stand: copied into a [`Value`]
+/// first, they would cost more than the rest of the call.
+fn with_tools<'a, T: Serialize>(
+    body: &Value,
+    request: &'a Request,
+    tool: impl Fn(&'a ToolSpec) -> T,
+) -> String {
+    #[derive(Serialize)]
+    struct Body<'a, T> {
+        #[serde(flatten)]
+        rest: &'a Value,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<T>,
+    }
+    let tools = request.tools.iter().map(|spec| tool(spec)).collect();
+    // Writing to memory cannot fail, and a body has no keys but texts.
+    serde_json::to_string(&Body { rest: body, tools }).unwrap_or_default()
+}
+
 /// The data of an event as JSON.
 fn json(event: &sse::Event) -> Result<Value, Problem> {
     serde_json::from_str(&event.data).map_err(|error| {
@@ -129,7 +149,12 @@ mod testing {
     use petasos_net::sse;
     use serde_json::{Value, json};
 
-    use super::{Problem, Reader, Step};
+    use super::{Problem, Reader, Step, WireFormat};
+
+    /// The body of a request.
+    pub(super) fn body(format: &dyn WireFormat, request: &Request, base_url: &str) -> Value {
+        serde_json::from_str(&format.body(request, base_url)).unwrap()
+    }
 
     pub(super) fn user(text: &str) -> Message {
         Message::User(vec![Block::text(text)])

@@ -4,10 +4,11 @@ use petasos_core::event::Block;
 use petasos_core::model::{AnswerPart, AssistantPart, Message, Opaque, Request, Stop, Usage};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, data_uri, json, reported};
+use super::{Problem, Reader, Step, WireFormat, data_uri, json, reported, with_tools};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "anthropic";
@@ -32,7 +33,7 @@ impl WireFormat for Anthropic {
         headers
     }
 
-    fn body(&self, request: &Request, _base_url: &str) -> Value {
+    fn body(&self, request: &Request, _base_url: &str) -> String {
         let mut body = json!({
             "model": request.model,
             "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -43,16 +44,23 @@ impl WireFormat for Anthropic {
             let cached = json!({ "type": "ephemeral" });
             body["system"] = json!([{ "type": "text", "text": request.system, "cache_control": cached }]);
         }
-        if !request.tools.is_empty() {
-            let tool = |tool: &petasos_core::model::ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.input_schema });
-            body["tools"] = request.tools.iter().map(|spec| tool(spec)).collect();
-        }
-        body
+        with_tools(&body, request, |spec| Tool {
+            name: &spec.name,
+            description: &spec.description,
+            input_schema: &spec.input_schema,
+        })
     }
 
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(AnthropicReader::default())
     }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
 }
 
 /// The conversation with strictly alternating roles, and a cache mark at its end.

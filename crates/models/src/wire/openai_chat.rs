@@ -6,15 +6,17 @@
 use std::borrow::Cow;
 
 use petasos_core::event::{Block, joined_text};
-use petasos_core::model::{Answer, AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, Usage};
+use petasos_core::model::{
+    Answer, AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, ToolSpec, Usage,
+};
 use petasos_net::sse;
 use secrecy::SecretString;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, bearer, json, outcome_text, reported};
+use super::{Problem, Reader, Step, WireFormat, bearer, json, outcome_text, reported, with_tools};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "openai-chat";
@@ -33,31 +35,43 @@ impl WireFormat for OpenaiChat {
         bearer(api_key)
     }
 
-    fn body(&self, request: &Request, base_url: &str) -> Value {
+    fn body(&self, request: &Request, base_url: &str) -> String {
         let mut body = json!({
             "model": request.model,
             "messages": messages(request),
             "stream": true,
             "stream_options": { "include_usage": true },
         });
-        if !request.tools.is_empty() {
-            let tool = |tool: &petasos_core::model::ToolSpec| {
-                json!({ "type": "function", "function": {
-                    "name": tool.name, "description": tool.description, "parameters": tool.input_schema,
-                }})
-            };
-            body["tools"] = request.tools.iter().map(|spec| tool(spec)).collect();
-        }
         if let Some(max) = request.max_output_tokens {
             // OpenAI's reasoning models refuse the old name, most other servers do not know the new one.
             let name = if base_url.contains("openai.com") { "max_completion_tokens" } else { "max_tokens" };
             body[name] = json!(max);
         }
-        body
+        with_tools(&body, request, |spec| Tool { kind: "function", function: Function::of(spec) })
     }
 
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(ChatReader::default())
+    }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+impl<'a> Function<'a> {
+    fn of(spec: &'a ToolSpec) -> Self {
+        Function { name: &spec.name, description: &spec.description, parameters: &spec.input_schema }
     }
 }
 

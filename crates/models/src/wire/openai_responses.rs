@@ -5,10 +5,11 @@ use petasos_core::event::{Block, joined_text};
 use petasos_core::model::{AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, Usage};
 use petasos_net::sse;
 use secrecy::SecretString;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, bearer, json, outcome_text, reported};
+use super::{Problem, Reader, Step, WireFormat, bearer, json, outcome_text, reported, with_tools};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "openai-responses";
@@ -24,7 +25,7 @@ impl WireFormat for OpenaiResponses {
         bearer(api_key)
     }
 
-    fn body(&self, request: &Request, _base_url: &str) -> Value {
+    fn body(&self, request: &Request, _base_url: &str) -> String {
         let mut body = json!({
             "model": request.model,
             "input": input(&request.messages),
@@ -38,27 +39,31 @@ impl WireFormat for OpenaiResponses {
         if !request.system.is_empty() {
             body["instructions"] = json!(request.system);
         }
-        if !request.tools.is_empty() {
-            let tool = |tool: &petasos_core::model::ToolSpec| {
-                json!({
-                    "type": "function",
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.input_schema,
-                    "strict": false,
-                })
-            };
-            body["tools"] = request.tools.iter().map(|spec| tool(spec)).collect();
-        }
         if let Some(max) = request.max_output_tokens {
             body["max_output_tokens"] = json!(max);
         }
-        body
+        with_tools(&body, request, |spec| Tool {
+            kind: "function",
+            name: &spec.name,
+            description: &spec.description,
+            parameters: &spec.input_schema,
+            strict: false,
+        })
     }
 
     fn reader(&self) -> Box<dyn Reader> {
         Box::new(ResponsesReader::default())
     }
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
 }
 
 /// Whether reasoning may be asked for. The older families refuse a request that does; of names that we do not

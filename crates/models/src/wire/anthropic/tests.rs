@@ -1,12 +1,13 @@
 //! Tests of this format with text alone.
 
 use super::*;
-use crate::wire::testing::{call, outcome, read, request, thinking, user};
+use crate::wire::testing::{body, call, outcome, read, request, thinking, user};
 
 #[test]
 fn roles_alternate_and_the_end_is_cached() {
     let signed = json!({ "type": "thinking", "thinking": "Hm.", "signature": "Eq" });
-    let body = Anthropic.body(
+    let body = body(
+        &Anthropic,
         &request(
             "Be brief.",
             vec![
@@ -63,7 +64,7 @@ fn an_empty_system_prompt_and_trailing_reasoning_are_left_out() {
     ]);
     let mut request = request("", vec![user("Hello"), cut_off, user("Go on")]);
     request.max_output_tokens = Some(3);
-    let body = Anthropic.body(&request, "");
+    let body = body(&Anthropic, &request, "");
     assert_eq!((body.get("system"), &body["max_tokens"]), (None, &json!(3)));
     assert_eq!(body["messages"][1]["content"], json!([{ "type": "text", "text": "Well" }]));
 }
@@ -93,7 +94,7 @@ fn what_was_thought_goes_back_as_it_came() {
             }
         })
         .collect();
-    let body = Anthropic.body(&request("", vec![user("Hello"), Message::Assistant(back)]), "");
+    let body = body(&Anthropic, &request("", vec![user("Hello"), Message::Assistant(back)]), "");
     assert_eq!(
         body["messages"][1]["content"],
         json!([
@@ -147,8 +148,11 @@ fn pictures_are_sources() {
     let mut seen = outcome("tu_1", "", false);
     seen.images = vec![link.to_owned()];
     let call = Message::Assistant(vec![call("tu_1", "look", &json!({}))]);
-    let body = Anthropic
-        .body(&request("", vec![Message::User(content), call, Message::ToolResults(vec![seen])]), "");
+    let body = body(
+        &Anthropic,
+        &request("", vec![Message::User(content), call, Message::ToolResults(vec![seen])]),
+        "",
+    );
     let by_link = json!({ "type": "image", "source": { "type": "url", "url": link } });
     assert_eq!(
         body["messages"][0]["content"],

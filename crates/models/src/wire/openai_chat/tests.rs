@@ -3,7 +3,7 @@
 use petasos_core::model::AnswerPart;
 
 use super::*;
-use crate::wire::testing::{call, outcome, read, request, thinking, user};
+use crate::wire::testing::{body, call, outcome, read, request, thinking, user};
 
 fn chunk(delta: &Value, finish_reason: &Value) -> Value {
     json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": finish_reason }] })
@@ -19,7 +19,8 @@ fn deltas(deltas: &[Value]) -> Vec<AnswerPart> {
 
 #[test]
 fn the_conversation_is_written_in_openais_roles() {
-    let body = OpenaiChat.body(
+    let body = body(
+        &OpenaiChat,
         &request(
             "Be brief.",
             vec![
@@ -65,9 +66,9 @@ fn the_output_limit_has_two_names() {
     let mut request = request("", vec![user("Hi")]);
     request.max_output_tokens = Some(7);
     request.tools.clear();
-    let body = OpenaiChat.body(&request, "https://api.openai.com/v1");
+    assert_eq!(body(&OpenaiChat, &request, "http://localhost:11434/v1")["max_tokens"], 7);
+    let body = body(&OpenaiChat, &request, "https://api.openai.com/v1");
     assert_eq!(body["max_completion_tokens"], 7);
-    assert_eq!(OpenaiChat.body(&request, "http://localhost:11434/v1")["max_tokens"], 7);
     assert_eq!(body["messages"].as_array().map(Vec::len), Some(1), "an empty system prompt is left out");
     assert!(body.get("tools").is_none());
 }
@@ -83,7 +84,7 @@ fn reasoning_goes_back_until_the_turn_is_over() {
     };
     let results = || Message::ToolResults(vec![outcome("tu_1", "fine", false)]);
     let history = vec![user("One"), step(), results(), user("Two"), step(), results()];
-    let body = OpenaiChat.body(&request("", history), "");
+    let body = body(&OpenaiChat, &request("", history), "");
     assert_eq!(body["messages"][1].get("reasoning_content"), None);
     assert_eq!(body["messages"][4]["reasoning_content"], "Hm.");
     assert_eq!(body["messages"][4]["content"], Value::Null);
@@ -92,7 +93,7 @@ fn reasoning_goes_back_until_the_turn_is_over() {
 #[test]
 fn an_assistant_message_without_words_or_calls_is_left_out() {
     let only_thought = Message::Assistant(vec![thinking("Hm.", FORMAT, json!("reasoning"))]);
-    let body = OpenaiChat.body(&request("", vec![user("One"), only_thought, user("Two")]), "");
+    let body = body(&OpenaiChat, &request("", vec![user("One"), only_thought, user("Two")]), "");
     assert_eq!(body["messages"].as_array().map(Vec::len), Some(2));
 }
 
@@ -183,8 +184,11 @@ fn pictures_are_parts_and_those_of_results_follow_them() {
     let mut seen = outcome("tu_1", "a hat", false);
     seen.images = vec![url.to_owned()];
     let call = Message::Assistant(vec![call("tu_1", "look", &json!({}))]);
-    let body = OpenaiChat
-        .body(&request("", vec![Message::User(content), call, Message::ToolResults(vec![seen])]), "");
+    let body = body(
+        &OpenaiChat,
+        &request("", vec![Message::User(content), call, Message::ToolResults(vec![seen])]),
+        "",
+    );
     let image = json!({ "type": "image_url", "image_url": { "url": url } });
     let messages = &body["messages"];
     assert_eq!(messages[0]["content"], json!([{ "type": "text", "text": "What is this?" }, image]));

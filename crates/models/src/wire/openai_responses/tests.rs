@@ -3,7 +3,7 @@
 use petasos_core::model::AnswerPart;
 
 use super::*;
-use crate::wire::testing::{call, outcome, read, request, thinking, user};
+use crate::wire::testing::{body, call, outcome, read, request, thinking, user};
 
 fn reasoning(text: &str) -> Value {
     json!({ "type": "reasoning", "summary": [], "encrypted_content": text })
@@ -11,7 +11,8 @@ fn reasoning(text: &str) -> Value {
 
 #[test]
 fn the_conversation_is_a_list_of_items() {
-    let body = OpenaiResponses.body(
+    let body = body(
+        &OpenaiResponses,
         &request(
             "Be brief.",
             vec![
@@ -68,7 +69,7 @@ fn older_models_are_not_asked_for_reasoning() {
     let mut request = request("", vec![user("Hi")]);
     request.model = "gpt-4o".to_owned();
     request.max_output_tokens = Some(9);
-    let body = OpenaiResponses.body(&request, "");
+    let body = body(&OpenaiResponses, &request, "");
     assert!(body.get("include").is_none() && body.get("reasoning").is_none());
     assert!(body.get("instructions").is_none());
     assert_eq!(body["max_output_tokens"], 9);
@@ -128,8 +129,11 @@ fn pictures_are_input_images() {
     let content = vec![Block::text("What is this?"), Block::Image { url: url.to_owned() }];
     let mut seen = outcome("tu_1", "a hat", false);
     seen.images = vec![url.to_owned()];
-    let body = OpenaiResponses
-        .body(&request("", vec![Message::User(content), Message::ToolResults(vec![seen])]), "");
+    let body = body(
+        &OpenaiResponses,
+        &request("", vec![Message::User(content), Message::ToolResults(vec![seen])]),
+        "",
+    );
     let image = json!({ "type": "input_image", "image_url": url });
     assert_eq!(
         body["input"][0]["content"],
