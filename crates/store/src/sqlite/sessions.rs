@@ -90,7 +90,11 @@ impl SessionStore for SqliteStore {
 
     fn delete_session<'a>(&'a self, tenant: &'a TenantId, id: &'a SessionId) -> BoxFuture<'a, Result<bool>> {
         let (tenant, id) = (tenant.clone(), id.clone());
-        Box::pin(self.writer().write(move |connection| delete(connection, &tenant, &id)))
+        Box::pin(async move {
+            let deleted = self.writer().write(move |connection| delete(connection, &tenant, &id)).await;
+            self.writer().tidy_up();
+            deleted
+        })
     }
 
     fn running_sessions(&self) -> BoxFuture<'_, Result<Vec<(TenantId, SessionId)>>> {

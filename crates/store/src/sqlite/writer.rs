@@ -1,15 +1,17 @@
-//! The one thread that writes.
+//! The one connection that writes.
 //!
-//! It takes whatever is queued, runs it in one transaction and commits once: many sessions share one sync of
-//! the disk. Each write has a savepoint of its own, so that one that fails undoes nothing but itself. Nobody is
-//! told that a write succeeded before the commit returned.
+//! Writes that come at the same time are queued for a thread, which runs what is there in one transaction and commits
+//! once: many sessions share one sync of the disk. A write that comes alone is run where it stands, since waking a
+//! thread and being woken by it takes about as long as the write itself. Each write has a savepoint of its own, so that
+//! one that fails undoes nothing but itself. Nobody is told that a write succeeded before the commit returned.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{mpsc, oneshot};
 
 use super::columns::failed;
@@ -21,24 +23,33 @@ use crate::error::{Error, Result};
 const QUEUE: usize = 1024;
 /// Writes that share a commit.
 const BATCH: usize = 256;
+/// How many writes may be run where they stand before the thread looks after its chores.
+const UNTIDY: u64 = 32;
 
 /// Why no write of a batch was kept.
 type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
+/// A write in the queue; none to wake the thread.
+type Queued = Option<Box<dyn Job>>;
+
 /// Work that the thread does on its own between batches. It says whether there is more to do.
 pub(super) type Chore = fn(&Connection) -> Result<bool>;
 
-/// The way to the thread that writes.
+/// The way to write.
 #[derive(Debug)]
 pub(super) struct Writer {
-    queue: Mutex<Option<mpsc::Sender<Box<dyn Job>>>>,
-    counts: Arc<Counts>,
+    queue: Mutex<Option<mpsc::Sender<Queued>>>,
+    desk: Arc<Desk>,
     thread: Mutex<Option<JoinHandle<Result<()>>>>,
 }
 
-/// What the thread has done.
-#[derive(Debug, Default)]
-struct Counts {
+/// Where writes are run, by one at a time.
+#[derive(Debug)]
+struct Desk {
+    /// None after the store was closed.
+    connection: Mutex<Option<Connection>>,
+    /// Writes that were handed in and are not over.
+    under_way: AtomicUsize,
     commits: AtomicU64,
     writes: AtomicU64,
 }
@@ -47,18 +58,23 @@ impl Writer {
     /// Starts the thread. It keeps the lock until it has closed the connection.
     pub(super) fn start(connection: Connection, lock: Lock, chore: Chore) -> Result<Writer> {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        let counts = Arc::new(Counts::default());
-        let counted = Arc::clone(&counts);
+        let desk = Arc::new(Desk {
+            connection: Mutex::new(Some(connection)),
+            under_way: AtomicUsize::new(0),
+            commits: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+        });
+        let shared = Arc::clone(&desk);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || {
-                run(&connection, jobs, chore, &counted);
-                let closed = close(connection);
+                run(&shared, jobs, chore);
+                let closed = lock_of(&shared.connection).take().map_or(Ok(()), close);
                 drop(lock);
                 closed
             })
             .map_err(failed("start the thread that writes"))?;
-        Ok(Writer { queue: Mutex::new(Some(queue)), counts, thread: Mutex::new(Some(thread)) })
+        Ok(Writer { queue: Mutex::new(Some(queue)), desk, thread: Mutex::new(Some(thread)) })
     }
 
     /// Runs `work` in a transaction, and returns after it is committed and on the disk.
@@ -67,34 +83,106 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (answer, answered) = oneshot::channel();
-        let write = Write { work: Some(work), outcome: None, answer };
-        queue.ok_or(Error::Closed)?.send(Box::new(write)).await.map_err(|_| Error::Closed)?;
+        let queue = lock_of(&self.queue).clone().ok_or(Error::Closed)?;
+        let (answer, mut answered) = oneshot::channel();
+        let mut write: Box<dyn Job> = Box::new(Write { work: Some(work), outcome: None, answer });
+        let is_alone = self.desk.under_way.fetch_add(1, Ordering::Relaxed) == 0;
+        let _under_way = UnderWay(&self.desk.under_way);
+        if is_alone && may_block() {
+            match tokio::task::block_in_place(|| self.desk.write_here(write)) {
+                None => {
+                    self.remind(&queue);
+                    return answered.try_recv().unwrap_or(Err(Error::Closed));
+                }
+                Some(back) => write = back,
+            }
+        }
+        queue.send(Some(write)).await.map_err(|_| Error::Closed)?;
         answered.await.unwrap_or(Err(Error::Closed))
+    }
+
+    /// Has the thread look after its chores soon.
+    pub(super) fn tidy_up(&self) {
+        if let Some(queue) = lock_of(&self.queue).as_ref() {
+            wake(queue);
+        }
+    }
+
+    /// Writes that the thread knows nothing of leave something to do, too.
+    fn remind(&self, queue: &mpsc::Sender<Queued>) {
+        if self.desk.writes.load(Ordering::Relaxed).is_multiple_of(UNTIDY) {
+            wake(queue);
+        }
     }
 
     /// What has been written so far, and what waits.
     pub(super) fn stats(&self) -> Stats {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = queue.as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
+        let waiting =
+            lock_of(&self.queue).as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
         Stats {
-            commits: self.counts.commits.load(Ordering::Relaxed),
-            writes: self.counts.writes.load(Ordering::Relaxed),
+            commits: self.desk.commits.load(Ordering::Relaxed),
+            writes: self.desk.writes.load(Ordering::Relaxed),
             waiting: waiting as u64,
         }
     }
 
     /// Lets the thread finish what is queued, and waits until it has closed the database.
     pub(super) async fn stop(&self) -> Result<()> {
-        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(lock_of(&self.queue).take());
+        let thread = lock_of(&self.thread).take();
         let Some(thread) = thread else { return Ok(()) };
         match tokio::task::spawn_blocking(move || thread.join()).await {
             Ok(Ok(closed)) => closed,
             _ => Err(failed("close the store")("the thread that writes panicked")),
         }
     }
+}
+
+impl Desk {
+    /// Runs one write, unless somebody else is at it: then it is given back.
+    fn write_here(&self, write: Box<dyn Job>) -> Option<Box<dyn Job>> {
+        let Ok(connection) = self.connection.try_lock() else { return Some(write) };
+        let Some(connection) = connection.as_ref() else { return Some(write) };
+        self.serve(connection, &mut vec![write]);
+        None
+    }
+
+    /// Runs a batch and answers all of it.
+    fn serve(&self, connection: &Connection, batch: &mut Vec<Box<dyn Job>>) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.writes.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        let committed = commit(connection, batch);
+        if let Err(cause) = &committed {
+            tracing::error!(%cause, writes = batch.len(), "a commit failed; its writes were refused");
+            undo(connection);
+        }
+        for job in batch.drain(..) {
+            job.answer(committed.clone());
+        }
+    }
+}
+
+/// Counts a write for as long as it is under way.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether another thread takes over what this one would have done in the meantime.
+fn may_block() -> bool {
+    Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+/// Wakes the thread. If its queue is full, it is awake.
+fn wake(queue: &mpsc::Sender<Queued>) {
+    let _ = queue.try_send(None);
+}
+
+fn lock_of<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A write in the queue.
@@ -138,43 +226,29 @@ where
 }
 
 /// Serves the queue until every sender is gone and it is empty.
-fn run(connection: &Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, chore: Chore, counts: &Counts) {
-    let mut batch = Vec::with_capacity(BATCH);
+fn run(desk: &Desk, mut jobs: mpsc::Receiver<Queued>, chore: Chore) {
+    let mut queued = Vec::with_capacity(BATCH);
     let mut busy = true;
     loop {
-        if busy {
-            // There is a chore to do, so take what is there and do not wait for more.
-            match jobs.try_recv() {
-                Ok(job) => batch.push(job),
-                Err(mpsc::error::TryRecvError::Empty) => {}
-                Err(mpsc::error::TryRecvError::Disconnected) => return,
-            }
-            while batch.len() < BATCH
-                && let Ok(job) = jobs.try_recv()
-            {
-                batch.push(job);
-            }
-        } else if jobs.blocking_recv_many(&mut batch, BATCH) == 0 {
+        // With a chore to do, nothing is waited for.
+        if !busy && jobs.blocking_recv_many(&mut queued, BATCH) == 0 {
             return;
         }
+        let connection = lock_of(&desk.connection);
+        let Some(connection) = connection.as_ref() else { return };
+        // What came while somebody else was writing shares the commit.
+        while queued.len() < BATCH {
+            match jobs.try_recv() {
+                Ok(job) => queued.push(job),
+                Err(mpsc::error::TryRecvError::Disconnected) if queued.is_empty() => return,
+                Err(_) => break,
+            }
+        }
+        let mut batch: Vec<_> = queued.drain(..).flatten().collect();
         if !batch.is_empty() {
-            counts.commits.fetch_add(1, Ordering::Relaxed);
-            counts.writes.fetch_add(batch.len() as u64, Ordering::Relaxed);
-            serve(connection, &mut batch);
+            desk.serve(connection, &mut batch);
         }
         busy = do_chore(connection, chore);
-    }
-}
-
-/// Runs a batch and answers all of it.
-fn serve(connection: &Connection, batch: &mut Vec<Box<dyn Job>>) {
-    let committed = commit(connection, batch);
-    if let Err(cause) = &committed {
-        tracing::error!(%cause, writes = batch.len(), "a commit failed; its writes were refused");
-        undo(connection);
-    }
-    for job in batch.drain(..) {
-        job.answer(committed.clone());
     }
 }
 
@@ -280,6 +354,33 @@ mod tests {
         let (held, result) = join!(hold, rest);
         held.unwrap();
         result
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_write_alone_wakes_no_thread_and_others_share_a_commit() {
+        let (writer, _directory) = writer();
+        let writer = Arc::new(writer);
+        let thread = |_: &Connection| Ok(std::thread::current().name().unwrap_or_default().to_owned());
+        // It begins with its chore, during which nothing is alone.
+        while writer.write(thread).await.unwrap() == "store-writer" {}
+
+        let (release, released) = std::sync::mpsc::channel();
+        let (start, started) = oneshot::channel();
+        let held = Arc::clone(&writer);
+        let held = tokio::spawn(async move {
+            let hold = held.write(move |_| {
+                let _ = start.send(());
+                released.recv().map_err(failed("hold"))
+            });
+            hold.await
+        });
+        started.await.unwrap();
+        let before = writer.stats().commits;
+        let others = async { join!(writer.write(thread), writer.write(thread)) };
+        let ((one, two), ()) = join!(others, async { release.send(()).unwrap() });
+        assert_eq!((one.unwrap().as_str(), two.unwrap().as_str()), ("store-writer", "store-writer"));
+        held.await.unwrap().unwrap();
+        assert_eq!(writer.stats().commits, before + 1);
     }
 
     #[tokio::test]
