@@ -378,9 +378,11 @@ impl Actor {
         };
         let (number, before) = (self.next_number(), self.context.take());
         let store = self.shared.store.as_ref();
-        let (appended, (context, call)) =
-            tokio::join!(store.append(append), self.prepare(number, before, events, &state));
+        // In this order: what waits for the disk may keep this thread.
+        let ((context, call), appended) =
+            tokio::join!(self.prepare(number, before, events, &state), store.append(append));
         if let Err(error) = appended {
+            call.iter().for_each(|call| self.call_off(call));
             self.outbox.reset();
             return Err(error.into());
         }

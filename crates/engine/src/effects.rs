@@ -16,13 +16,13 @@ use petasos_core::ids::SessionId;
 use petasos_core::state::Call;
 use petasos_core::step::{self, Effect, Input};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::actor::Report;
 use crate::awake::Actor;
 use crate::engine::now;
 use crate::error::Result;
+use crate::feed::ends_a_call;
 use crate::surroundings::Surroundings;
 use crate::{compact, load, model_call, tool_run};
 
@@ -39,10 +39,10 @@ impl Drop for UnderWay {
     }
 }
 
-/// A model call that asks already and may not say anything yet.
+/// A model call that asks already, and of which nobody hears yet.
 pub(crate) struct Early {
     under_way: UnderWay,
-    may_speak: oneshot::Sender<u64>,
+    live_call: u64,
 }
 
 impl Actor {
@@ -78,26 +78,29 @@ impl Actor {
         };
         let Some(mut context) = context else { return (None, None) };
         events.iter().for_each(|event| context.apply(event));
+        // While another call ends with these events, the feed still has that one to show.
+        let may_call = calls && self.shared.hooks.is_empty() && !events.iter().any(ends_a_call);
         let effect = step::effects(state, &self.limits)
             .into_iter()
-            .find(|effect| calls && matches!(effect, Effect::CallModel { .. }));
-        let early = match effect {
-            Some(effect) if self.shared.hooks.is_empty() => {
-                Some(self.call_model(number, effect, state, &context))
-            }
-            _ => None,
-        };
+            .find(|effect| may_call && matches!(effect, Effect::CallModel { .. }));
+        let early = effect.map(|effect| {
+            let live_call = self.feed.begin_call(self.resumed);
+            self.feed.hold();
+            let under_way = self.call_model(number, effect, live_call, state, &context);
+            Early { under_way, live_call }
+        });
         (Some(context), early)
     }
 
-    /// Lets a model call speak. The events that called for it have been shown.
+    /// Lets a model call be heard. The events that called for it have been shown.
     pub(crate) fn begin(&mut self, call: Early) {
-        let Early { under_way, may_speak } = call;
-        let live_call = self.feed.begin_call(self.resumed);
-        if may_speak.send(live_call).is_err() {
-            tracing::debug!(session_id = %self.header.id, "the model call ended before it began");
-        }
-        self.under_way.push(under_way);
+        self.feed.release();
+        self.under_way.push(call.under_way);
+    }
+
+    /// Stops a model call. The events that called for it could not be written.
+    pub(crate) fn call_off(&self, call: &Early) {
+        self.feed.take_back(call.live_call);
     }
 
     /// A number that no other effect of this actor has or had.
@@ -114,10 +117,11 @@ impl Actor {
                     self.injected = None;
                 }
                 let context = self.take_context().await?;
-                let call = self.call_model(number, effect, &self.state, &context);
+                let live_call = self.feed.begin_call(self.resumed);
+                let under_way = self.call_model(number, effect, live_call, &self.state, &context);
                 self.ended_calls.clear();
                 self.context = Some(context);
-                self.begin(call);
+                self.under_way.push(under_way);
                 return Ok(());
             }
             Effect::Compact { call, refused, .. } => {
@@ -210,8 +214,15 @@ impl Actor {
         }
     }
 
-    /// Starts a model call, which says nothing before it may.
-    fn call_model(&self, number: u64, effect: Effect, state: &State, context: &Context) -> Early {
+    /// Starts a model call.
+    fn call_model(
+        &self,
+        number: u64,
+        effect: Effect,
+        live_call: u64,
+        state: &State,
+        context: &Context,
+    ) -> UnderWay {
         let call = match effect {
             Effect::CallModel { call, .. } => call,
             Effect::Compact { .. } | Effect::RunTool(_) | Effect::Deadline(_) => 0,
@@ -219,11 +230,10 @@ impl Actor {
         let around = self.surroundings(state);
         let (instructions, options) = (&self.agent.instructions, &self.agent.options);
         let instructions = agent_option::fill_in(instructions, options, &around.settings.options);
-        let (may_speak, begun) = oneshot::channel();
         let task = self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
             around,
             feed: Arc::clone(&self.feed),
-            begun,
+            live_call,
             system: context.system(&instructions),
             messages: context.messages(),
             turn_message: context.turn_message(),
@@ -236,7 +246,7 @@ impl Actor {
             effect: number,
             reports: self.reports.clone(),
         }));
-        Early { under_way: UnderWay { number, effect, task: task.abort_handle() }, may_speak }
+        UnderWay { number, effect, task: task.abort_handle() }
     }
 }
 

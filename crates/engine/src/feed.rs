@@ -156,9 +156,7 @@ impl Feed {
             }
             let surplus = inner.recent.len().saturating_sub(RECENT);
             inner.recent.drain(..surplus);
-            let ends =
-                |event: &Event| matches!(event.payload, Payload::ModelFinished(_) | Payload::StatusIdle(_));
-            if inner.live.number > 0 && inner.live.ended_at.is_none() && events.iter().any(ends) {
+            if inner.live.number > 0 && inner.live.ended_at.is_none() && events.iter().any(ends_a_call) {
                 inner.live.ended_at = Some(first.sequence);
             }
         }
@@ -234,6 +232,11 @@ impl Feed {
         self.lock().closed = true;
         self.changes.send_replace(());
     }
+}
+
+/// Whether the model call under way is over with this event.
+pub(crate) fn ends_a_call(event: &Event) -> bool {
+    matches!(event.payload, Payload::ModelFinished(_) | Payload::StatusIdle(_))
 }
 
 /// Locks a mutex whose data stays consistent even if a holder panicked.

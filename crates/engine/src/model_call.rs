@@ -10,7 +10,7 @@ use petasos_core::model::{Answer, AnswerPart, Message, Request};
 use petasos_core::step::{Input, PlannedAnswer};
 use petasos_hooks::{Observation, TurnStart};
 use petasos_models::Delta;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::actor::Report;
@@ -25,17 +25,16 @@ const MAX_READY: usize = 256;
 /// How long others keep the processor on a busy machine.
 const BUSY: Duration = Duration::from_millis(1);
 /// How much longer than that an answer is left to gather.
-const REST_FACTOR: u32 = 8;
+const REST_FACTOR: u32 = 16;
 /// The longest that it is left.
-const LONGEST_REST: Duration = Duration::from_millis(60);
+const LONGEST_REST: Duration = Duration::from_millis(120);
 
 /// One model call.
 pub(crate) struct ModelCall {
     pub(crate) around: Surroundings,
     pub(crate) feed: Arc<Feed>,
-    /// The number under which the feed knows it, once the events that call for it are in the log. Until then it asks
-    /// and listens, but says nothing.
-    pub(crate) begun: oneshot::Receiver<u64>,
+    /// The number under which the feed knows it.
+    pub(crate) live_call: u64,
     /// The system prompt.
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
@@ -115,13 +114,9 @@ impl ModelCall {
         self.observe(Observation::PreApiRequest { call: self.call, messages, tools });
         let started = Instant::now();
         let mut stream = model.stream(request).ready_chunks(MAX_READY);
-        let mut deltas = stream.next().await;
-        let Ok(live_call) = (&mut self.begun).await else {
-            let message = "The events that call for it could not be written.".to_owned();
-            return Err(Failure { code: "not_started".to_owned(), message });
-        };
+        let live_call = self.live_call;
         let mut silent = true;
-        while let Some(ready) = deltas {
+        while let Some(ready) = stream.next().await {
             for delta in joined(ready) {
                 if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
                     silent = false;
@@ -152,7 +147,6 @@ impl ModelCall {
                 }
             }
             breathe().await;
-            deltas = stream.next().await;
         }
         let message = format!("{} ended its answer without finishing it.", self.around.agent.model);
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
@@ -236,7 +230,7 @@ mod tests {
     #[test]
     fn answers_gather_only_on_a_busy_machine_and_never_for_long() {
         assert_eq!(rest_after(Duration::from_micros(500)), Duration::ZERO);
-        assert_eq!(rest_after(Duration::from_millis(2)), Duration::from_millis(16));
+        assert_eq!(rest_after(Duration::from_millis(2)), Duration::from_millis(32));
         assert_eq!(rest_after(Duration::from_secs(2)), LONGEST_REST);
     }
 }

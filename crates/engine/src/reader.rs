@@ -17,9 +17,11 @@ use crate::feed::{Feed, Inner};
 const BATCH: usize = 128;
 
 /// How much longer than it was late the last time a reader gathers what is said.
-const LATE_FACTOR: u32 = 8;
+const LATE_FACTOR: u32 = 24;
 /// The most that this adds.
-const LONGEST_DELAY: Duration = Duration::from_millis(120);
+const LONGEST_DELAY: Duration = Duration::from_millis(240);
+/// A timer is as late as this on a machine that has nothing else to do.
+const NEVER_SOONER: Duration = Duration::from_millis(1);
 
 /// Where a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +200,7 @@ impl Reader {
                 },
                 Look::Gather { until } => tokio::select! {
                     changed = self.changes.changed() => if changed.is_err() { return Ok(None) },
-                    () = sleep_until(until) => self.late = until.elapsed(),
+                    () = sleep_until(until) => self.late = until.elapsed().saturating_sub(NEVER_SOONER),
                 },
             }
         }
