@@ -14,7 +14,9 @@ from interactiveai.agent.errors import AuthError, ConflictError, NotFoundError
 from interactiveai.agent.session_events import AssistantMessage, StatusEvent, UserMessage
 from parlant.client import AsyncParlantClient
 from parlant.client.core.api_error import ApiError
+from parlant.client.types.agent_tag_update_params import AgentTagUpdateParams
 from parlant.client.types.consumption_offsets_update_params import ConsumptionOffsetsUpdateParams
+from parlant.client.types.customer_tag_update_params import CustomerTagUpdateParams
 from parlant.client.types.participant import Participant
 from parlant.client.types.session_labels_update_params import SessionLabelsUpdateParams
 from parlant.client.types.session_metadata_update_params import SessionMetadataUpdateParams
@@ -273,6 +275,76 @@ async def test_customers_variables_and_agents_of_the_raw_client():
     agents = await client.agents.list()
     assert AGENT in [agent.id for agent in agents]
     assert (await client.agents.retrieve(AGENT)).composition_mode == "fluid"
+
+
+async def test_events_are_deleted_and_described():
+    client = raw()
+    session = await client.sessions.create(agent_id=AGENT)
+    first = await client.sessions.create_event(
+        session.id, kind="message", source="customer", message="one", metadata={"a": 1}
+    )
+    assert first.metadata == {"a": 1}
+    events = await until_completed(client, session.id, 0)
+    second = await client.sessions.create_event(session.id, kind="message", source="customer", message="two")
+    await until_completed(client, session.id, second.offset)
+    assert await status_of(client.sessions.delete_events(session.id, min_offset=second.offset + 1)) == 422
+    await client.sessions.delete_events(session.id, min_offset=second.offset)
+    assert await client.sessions.list_events(session.id, wait_for_data=0) == events
+    assert await status_of(client.sessions.read_event(session.id, second.id)) == 404
+    third = await client.sessions.create_event(session.id, kind="message", source="customer", message="three")
+    assert third.offset > second.offset
+    changed = await client.sessions.update_event(
+        session.id, first.id, metadata=SessionMetadataUpdateParams(set_={"b": 2}, unset=["a"])
+    )
+    assert changed.metadata == {"b": 2}
+    assert await client.sessions.read_event(session.id, first.id) == changed
+
+
+async def until_completed(client, session, least):
+    """Events from an offset on, until the turn is over."""
+    events = []
+    while not events or events[-1].kind != "status" or events[-1].data["status"] != "ready":
+        least = events[-1].offset + 1 if events else least
+        events += await client.sessions.list_events(session, min_offset=least, wait_for_data=10)
+    return events
+
+
+async def test_tags_agents_and_what_holds_for_all():
+    client = raw()
+    vip = await client.tags.create(name="vip")
+    assert await status_of(client.tags.create(name="vip")) == 409
+    assert [tag.id for tag in await client.tags.list(name="vip")] == [vip.id]
+    assert (await client.tags.update(vip.id, name="gold")).name == (await client.tags.retrieve(vip.id)).name == "gold"
+    customer = await client.customers.create(name="Vera", id="vera", tags=[vip.id])
+    assert customer.tags == [vip.id]
+    assert await status_of(client.customers.create(name="No", tags=["none"])) == 404
+    variable = await client.context_variables.create(name="tier", tags=[vip.id])
+    assert [found.id for found in await client.context_variables.list(tag_id=vip.id)] == [variable.id]
+    for key in ("DEFAULT", f"tag:{vip.id}", "vera"):
+        assert (await client.context_variables.set_value(variable.id, key, data=key)).data == key
+    agent = await client.agents.create(name="Helper", id="helper", description="Be kind.", tags=[vip.id])
+    assert (agent.id, agent.description, agent.tags) == ("helper", "Be kind.", [vip.id])
+    assert await status_of(client.agents.create(name="Helper", id="helper")) == 409
+    assert (await client.agents.update("helper", name="H.", tags=AgentTagUpdateParams(remove=[vip.id]))).tags == []
+    assert (await client.agents.retrieve("helper")).name == "H."
+    session = await client.sessions.create(agent_id="helper", customer_id="vera")
+    assert (await client.sessions.retrieve(session.id)).agent_id == "helper"
+    await client.agents.delete("helper")
+    assert await status_of(client.agents.retrieve("helper")) == 404
+    updated = await client.customers.update("vera", tags=CustomerTagUpdateParams(remove=[vip.id]))
+    assert updated.tags == []
+    await client.context_variables.delete_many(tag_id=vip.id)
+    assert variable.id not in [found.id for found in await client.context_variables.list()]
+    await client.tags.delete(vip.id)
+    assert await status_of(client.tags.retrieve(vip.id)) == 404
+
+
+async def test_the_guest_of_the_raw_client():
+    client = raw()
+    guest = await client.sessions.create(agent_id=AGENT, title="by nobody")
+    found = await client.sessions.list(customer_id="guest")
+    assert guest.id in [session.id for session in found] and {session.customer_id for session in found} == {"guest"}
+    assert (await client.customers.retrieve(guest.customer_id)).id == "guest"
 
 
 async def main():

@@ -183,6 +183,8 @@ impl Context {
             Payload::StatusIdle(idle) if !matches!(idle.stop_reason, StopReason::RequiresAction { .. }) => {
                 self.close_calls(at, STOPPED);
             }
+            // The end of a turn may be among what was deleted.
+            Payload::EventsDeleted(_) => self.close_calls(at, STOPPED),
             Payload::CompactionStarted(_) => {
                 self.begin_message(at);
             }

@@ -20,6 +20,22 @@ pub struct Customer {
     pub created_at: Timestamp,
 }
 
+/// The key of values that hold for all customers about whom nothing else is known.
+pub const EVERYBODY: &str = "DEFAULT";
+/// What the keys of values start with that hold for customers with a tag; its id follows.
+pub const WITH_TAG: &str = "tag:";
+/// What tags start with that stand for one agent; its id follows.
+pub const FOR_AGENT: &str = "agent:";
+
+/// A name that groups agents, customers and context variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tag {
+    /// Names it for programs.
+    pub id: String,
+    /// Names it for people. No two of a tenant have the same.
+    pub name: String,
+}
+
 /// Something that can be known about customers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextVariable {

@@ -8,6 +8,7 @@
 
 pub mod agent;
 pub mod agent_option;
+pub mod amendments;
 pub mod both_ends;
 pub mod budget;
 pub mod compaction;

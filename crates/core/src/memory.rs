@@ -20,7 +20,7 @@ pub struct UserScope {
 impl UserScope {
     /// The scope of a session; none if it has no user.
     pub fn of(header: &SessionHeader) -> Option<Self> {
-        let user_id = header.user_id.clone()?;
+        let user_id = header.lasting_user()?.to_owned();
         Some(UserScope { tenant: header.tenant.clone(), agent_id: header.agent_id.clone(), user_id })
     }
 }

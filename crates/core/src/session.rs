@@ -48,6 +48,18 @@ pub struct SessionHeader {
     pub created_at: Timestamp,
 }
 
+/// The platform of sessions that were opened as conversations.
+pub const CONVERSATION_PLATFORM: &str = "conversation";
+/// The platform of sessions that are made for runs of routines. Their users go with them.
+pub const RUN_PLATFORM: &str = "routine";
+
+impl SessionHeader {
+    /// The user for whom something is worth keeping; none if there is none, or none who comes back.
+    pub fn lasting_user(&self) -> Option<&str> {
+        self.user_id.as_deref().filter(|_| self.platform != RUN_PLATFORM)
+    }
+}
+
 /// What folding the log makes of the parts of a session that change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionView {

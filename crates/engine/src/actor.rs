@@ -8,7 +8,6 @@ use petasos_core::event::Event;
 use petasos_core::ids::{RunId, SessionId, TenantId};
 use petasos_core::run::RunError;
 use petasos_core::step::Input;
-use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::awake::Actor;
@@ -17,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::feed::lock;
 use crate::rest::{Ailment, rest_and_wake};
 use crate::routines::end_waiting_runs;
-use crate::sessions::Submission;
+use crate::sessions::{SessionChange, Submission};
 
 /// What surfaces ask of a session.
 pub(crate) enum Command {
@@ -25,8 +24,8 @@ pub(crate) enum Command {
     Wake,
     /// Events from a person or application.
     Send { submission: Submission, reply: Reply<Vec<Event>> },
-    /// A new title or metadata.
-    Change { title: Option<Option<String>>, metadata: Option<Map<String, Value>>, reply: Reply<()> },
+    /// What is noted about it changes.
+    Change { change: SessionChange, reply: Reply<()> },
     /// The time for answers may be over.
     Expire { reply: Reply<()> },
     /// A run is ended. The answer says whether it was under way.

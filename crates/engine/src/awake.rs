@@ -16,10 +16,10 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::SessionHeader;
 use petasos_core::state::{ActionKind, Call};
-use petasos_core::step::{self, Input, Opening, UserEvent};
+use petasos_core::step::{self, Change, Input, Opening, UserEvent};
 use petasos_hooks::{HookEvent, Observation, TurnInfo};
 use petasos_store::Append;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::actor::{Command, End, Reply, Report};
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
 use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
-use crate::sessions::Submission;
+use crate::sessions::{SessionChange, Submission};
 use crate::warm::Fold;
 use crate::{load, observers, opening};
 
@@ -176,8 +176,8 @@ impl Actor {
                 let result = self.submit(submission).await;
                 answer(reply, result)
             }
-            Command::Change { title, metadata, reply } => {
-                let result = self.change(title, metadata).await;
+            Command::Change { change, reply } => {
+                let result = self.change(change).await;
                 answer(reply, result)
             }
             Command::Expire { reply } => {
@@ -228,12 +228,8 @@ impl Actor {
         Ok(taken.split_off(taken.len().saturating_sub(sent)))
     }
 
-    async fn change(
-        &mut self,
-        title: Option<Option<String>>,
-        metadata: Option<Map<String, Value>>,
-    ) -> Result<()> {
-        // All or nothing: what cannot be used is found before anything is written.
+    async fn change(&mut self, change: SessionChange) -> Result<()> {
+        let SessionChange { title, metadata, conversation } = change;
         let metadata = match metadata {
             Some(patch) => {
                 self.shared.deliveries.check_metadata(&patch)?;
@@ -246,13 +242,8 @@ impl Actor {
             }
             None => None,
         };
-        if let Some(title) = title {
-            self.feed_input(Input::Title(Titled { title, source: TitleSource::User })).await?;
-        }
-        if let Some(metadata) = metadata {
-            self.feed_input(Input::Metadata(metadata)).await?;
-        }
-        Ok(())
+        let title = title.map(|title| Titled { title, source: TitleSource::User });
+        self.feed_input(Input::Change(Change { title, metadata, conversation })).await.map(drop)
     }
 
     async fn delete(mut self, reply: Reply<()>) -> End {
@@ -425,7 +416,7 @@ impl Actor {
             return PathBuf::new();
         };
         let header = &self.header;
-        workspaces.path(&header.tenant, &header.agent_id, header.user_id.as_deref(), self.root())
+        workspaces.path(&header.tenant, &header.agent_id, header.lasting_user(), self.root())
     }
 
     /// The turn under way.

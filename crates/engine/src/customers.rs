@@ -4,6 +4,7 @@ use petasos_core::agent::metadata_problem;
 use petasos_core::conversation::CustomerVariables;
 use petasos_core::customer::{ContextVariable, Customer, VariableValue};
 use petasos_core::ids::TenantId;
+use petasos_core::session::{CONVERSATION_PLATFORM, SessionHeader};
 use petasos_store::{CustomerChange, KnownValue, Order, Page, PageRequest};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -13,7 +14,7 @@ use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 
 const MAX_ID_CHARS: usize = 256;
-const MAX_NAME_CHARS: usize = 256;
+pub(crate) const MAX_NAME_CHARS: usize = 256;
 
 /// A customer and what is known about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,14 +53,8 @@ impl Engine {
             metadata: new.metadata,
             created_at: now(),
         };
-        self.shared.store.create_customer(customer.clone(), new.variables).await.map_err(
-            |error| match error {
-                petasos_store::Error::AlreadyExists { .. } => {
-                    Error::AlreadyExists { kind: "customer", id: customer.id.clone() }
-                }
-                error => error.into(),
-            },
-        )?;
+        let created = self.shared.store.create_customer(customer.clone(), new.variables).await;
+        created.map_err(|error| named_already(error, "customer", &customer.id))?;
         self.customer(tenant, &customer.id).await
     }
 
@@ -144,7 +139,7 @@ impl Engine {
     ) -> Result<ContextVariable> {
         check("name", name, MAX_NAME_CHARS)?;
         let made = self.shared.store.create_variable(tenant, name, description).await;
-        made.map_err(|error| named_already(error, name))
+        made.map_err(|error| named_already(error, "context variable", name))
     }
 
     /// Gives something that can be known another name or description.
@@ -155,7 +150,7 @@ impl Engine {
     ) -> Result<ContextVariable> {
         check("name", &variable.name, MAX_NAME_CHARS)?;
         let changed = self.shared.store.change_variable(tenant, variable.clone()).await;
-        match changed.map_err(|error| named_already(error, &variable.name))? {
+        match changed.map_err(|error| named_already(error, "context variable", &variable.name))? {
             true => Ok(variable),
             false => Err(no_variable(&variable.id)),
         }
@@ -223,19 +218,26 @@ async fn known_about(shared: &Shared, tenant: &TenantId, customer: &str) -> Resu
     Ok(known.into_iter().map(|KnownValue { variable, value }| (variable.name, value.data)).collect())
 }
 
-/// What a turn is told about the customer of a session, if that is not what the turn before was told.
+/// What a turn is told about the customer of a session, if that is not what the turn before was told. What is not known
+/// about this one is as it is for its tags, or for all.
 pub(crate) async fn news(
     shared: &Shared,
-    tenant: &TenantId,
-    customer: Option<&str>,
+    header: &SessionHeader,
     told: &Map<String, Value>,
 ) -> Result<Option<CustomerVariables>> {
-    let Some(customer) = customer else { return Ok(None) };
-    let variables = known_about(shared, tenant, customer).await?;
+    if header.user_id.is_none() && header.platform != CONVERSATION_PLATFORM {
+        return Ok(None);
+    }
+    let customer = header.user_id.as_deref();
+    let values = shared.store.values_for(&header.tenant, &header.agent_id, customer).await?;
+    let told_of = |known: KnownValue| (known.variable.name, known.value.data);
+    let mut variables: Map<String, Value> = values.into_iter().map(told_of).collect();
+    variables.retain(|_, value| !value.is_null());
     Ok((variables != *told).then_some(CustomerVariables { variables }))
 }
 
-fn check(field: &str, text: &str, most: usize) -> Result<()> {
+/// Refuses a name that is empty, too long or cannot be shown.
+pub(crate) fn check(field: &str, text: &str, most: usize) -> Result<()> {
     let problem = match text.chars().count() {
         _ if text.trim().is_empty() => "must not be empty".to_owned(),
         count if count > most => format!("has {count} characters; at most {most} are allowed"),
@@ -264,11 +266,10 @@ fn no_value(variable: &str, customer: &str) -> Error {
     Error::NotFound { kind: "value", id: format!("of {variable} for {customer}") }
 }
 
-fn named_already(error: petasos_store::Error, name: &str) -> Error {
+/// The error of something whose name or id is taken.
+pub(crate) fn named_already(error: petasos_store::Error, kind: &'static str, name: &str) -> Error {
     match error {
-        petasos_store::Error::AlreadyExists { .. } => {
-            Error::AlreadyExists { kind: "context variable", id: name.to_owned() }
-        }
+        petasos_store::Error::AlreadyExists { .. } => Error::AlreadyExists { kind, id: name.to_owned() },
         error => error.into(),
     }
 }

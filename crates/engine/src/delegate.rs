@@ -131,7 +131,7 @@ impl Thread<'_> {
         let new = NewSession {
             id: Some(session_id.clone()),
             agent_version: Some(header.agent_version),
-            user_id: header.user_id.clone(),
+            user_id: header.lasting_user().map(str::to_owned),
             title: Some(self.task.goal.chars().take(80).collect()),
             platform: PLATFORM.to_owned(),
             settings: Some(settings),

@@ -76,7 +76,9 @@ impl Actor {
             }
             context => context,
         };
-        let Some(mut context) = context else { return (None, None) };
+        // What a deletion leaves of it is read from the log.
+        let deletes = events.iter().any(|event| matches!(event.payload, Payload::EventsDeleted(_)));
+        let Some(mut context) = context.filter(|_| !deletes) else { return (None, None) };
         events.iter().for_each(|event| context.apply(event));
         // While another call ends with these events, the feed still has that one to show.
         let may_call = calls && self.shared.hooks.is_empty() && !events.iter().any(ends_a_call);

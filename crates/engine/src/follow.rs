@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use petasos_core::amendments::Amendments;
 use petasos_core::event::{Payload, StopReason};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_store::{EventQuery, Order};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::load;
 use crate::reader::{Reader, Start};
 use crate::sessions::SessionDetail;
 
@@ -29,7 +31,12 @@ impl Engine {
         }
         let record = self.session(tenant, id).await?;
         let store = self.shared.store.clone();
-        Ok(Reader::new(id.clone(), store, feed, start, record.view.last_sequence).paced(PACE))
+        let amendments = match start {
+            Start::Now => Amendments::default(),
+            Start::After(_) => load::amendments(store.as_ref(), id).await?,
+        };
+        let reader = Reader::new(id.clone(), store, feed, start, record.view.last_sequence);
+        Ok(reader.paced(PACE).amended(amendments))
     }
 
     /// Follows a session from where the caller saw it.

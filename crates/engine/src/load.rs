@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use petasos_core::State;
 use petasos_core::agent::AgentVersion;
+use petasos_core::amendments::Amendments;
 use petasos_core::context::Context;
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
-use petasos_store::{Asleep, EventQuery, Order, Result, Store};
+use petasos_store::{Asleep, EventLog, EventQuery, Order, Result, Store};
 
 use crate::error::Error;
 use crate::warm::Fold;
@@ -76,10 +77,23 @@ fn empty_state(record: &SessionRecord) -> State {
 pub(crate) async fn context(store: &dyn Store, session_id: &SessionId, through: u64) -> Result<Context> {
     let mut context = Context::default();
     if through > 0 {
+        let amendments = amendments(store, session_id).await?;
         let before = through.saturating_add(1);
-        for_each_event(store, session_id, 0, Some(before), |event| context.apply(event)).await?;
+        let apply = |event: &Event| {
+            if !amendments.hide_from_model(event) {
+                context.apply(event);
+            }
+        };
+        for_each_event(store, session_id, 0, Some(before), apply).await?;
     }
     Ok(context)
+}
+
+/// What was changed about the entries of a log.
+pub(crate) async fn amendments(log: &dyn EventLog, session_id: &SessionId) -> Result<Amendments> {
+    let mut amendments = Amendments::default();
+    log.amendments(session_id).await?.iter().for_each(|event| amendments.apply(event));
+    Ok(amendments)
 }
 
 /// Goes through a part of a log, both ends included.

@@ -24,7 +24,7 @@ pub(crate) async fn of(
     let told = &state.conversation.variables;
     let (prompt, customer) = tokio::try_join!(
         prompt::for_first_turn(shared, header, agent, state),
-        customers::news(shared, &header.tenant, header.user_id.as_deref(), told),
+        customers::news(shared, header, told),
     )?;
     Ok(Opening { prompt, customer })
 }

@@ -117,7 +117,7 @@ impl Planner<'_> {
     /// The tools that the model is told about. The order changes only with the settings.
     pub(crate) fn offered(&self) -> Vec<Arc<ToolSpec>> {
         let mut specs: Vec<Arc<ToolSpec>> = self.custom_tools().map(Arc::new).collect();
-        let audience = audience(self.around.header.user_id.as_deref(), &self.around.agent);
+        let audience = audience(self.around.header.lasting_user(), &self.around.agent);
         let server = server_specs(&self.around.agent, &self.around.shared.tools, audience);
         let server: Vec<Arc<ToolSpec>> = server
             .filter(|spec| self.is_on(&spec.name))
@@ -210,7 +210,7 @@ impl Planner<'_> {
                 delegate_task::NAME => return Target::Delegate,
                 _ => {}
             }
-            let audience = audience(self.around.header.user_id.as_deref(), &self.around.agent);
+            let audience = audience(self.around.header.lasting_user(), &self.around.agent);
             if let Some(tool) = self.around.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
                 return Target::Builtin(tool.as_ref());
             }
@@ -399,7 +399,7 @@ impl Planner<'_> {
 
     /// Whether the user allowed this agent the tool or danger for good.
     async fn is_granted(&self, tool: &str) -> bool {
-        let Some(user_id) = &self.around.header.user_id else { return false };
+        let Some(user_id) = self.around.header.lasting_user() else { return false };
         let grants = self
             .around
             .shared

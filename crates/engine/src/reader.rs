@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use petasos_core::amendments::Amendments;
 use petasos_core::event::{Event, Payload, TitleSource};
 use petasos_core::ids::SessionId;
 use petasos_store::{EventLog, EventQuery, Order};
@@ -88,6 +89,8 @@ pub struct Reader {
     ready: VecDeque<Item>,
     /// Whether only the log is of interest, and not what is being said.
     log_only: bool,
+    /// What was deleted before this reader came.
+    amendments: Amendments,
 }
 
 /// How much of a model call was shown.
@@ -134,7 +137,14 @@ impl Reader {
             shown: Shown::default(),
             ready: VecDeque::new(),
             log_only: false,
+            amendments: Amendments::default(),
         }
+    }
+
+    /// Passes over what was deleted.
+    pub(crate) fn amended(mut self, amendments: Amendments) -> Self {
+        self.amendments = amendments;
+        self
     }
 
     /// Gathers what is said for this long before it shows more. The first piece is shown at once, and so is the rest
@@ -255,6 +265,8 @@ impl Reader {
         }
         match (self.ready.is_empty(), self.log_only) {
             (false, _) => Look::Ready,
+            // What there was is deleted, and there is more.
+            (true, _) if self.cursor < through => Look::Ready,
             (true, false) => Look::Listen,
             (true, true) => Look::Wait,
         }
@@ -279,6 +291,9 @@ impl Reader {
 
     fn show(&mut self, event: Arc<Event>) {
         self.cursor = event.sequence;
+        if self.amendments.hide(event.sequence) {
+            return;
+        }
         let title = match &event.payload {
             Payload::Titled(titled)
                 if titled.source == TitleSource::Generated && event.sequence > self.joined_at =>

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use futures_util::{StreamExt, stream};
 use petasos_core::State;
 use petasos_core::agent::{AgentVersion, metadata_problem};
+use petasos_core::amendments::Amendments;
 use petasos_core::context::Context;
+use petasos_core::conversation::ConversationChange;
 use petasos_core::event::{Event, Payload};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::UserEvent;
-use petasos_store::{Append, EventQuery, Outbox, Page, PageRequest, SessionFilter};
+use petasos_store::{Append, EventQuery, Order, Outbox, Page, PageRequest, SessionFilter};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -67,6 +69,8 @@ pub struct SessionChange {
     pub title: Option<Option<String>>,
     /// Metadata to merge; `null` removes a key.
     pub metadata: Option<Map<String, Value>>,
+    /// Who answers, and what the application has read.
+    pub conversation: Option<ConversationChange>,
 }
 
 /// A session and where its turn stands.
@@ -203,13 +207,36 @@ impl Engine {
         Ok(load::context(self.shared.store.as_ref(), id, record.view.last_sequence).await?)
     }
 
-    /// A part of a session's log.
-    pub async fn events(&self, tenant: &TenantId, id: &SessionId, query: EventQuery) -> Result<Vec<Event>> {
+    /// A part of a session's log, without what was deleted.
+    pub async fn events(
+        &self,
+        tenant: &TenantId,
+        id: &SessionId,
+        mut query: EventQuery,
+    ) -> Result<Vec<Event>> {
         self.session(tenant, id).await?;
-        Ok(self.shared.store.events(id, query).await?)
+        let amendments = load::amendments(self.shared.store.as_ref(), id).await?;
+        let (limit, mut shown) = (query.limit, Vec::new());
+        loop {
+            let events = self.shared.store.events(id, query.clone()).await?;
+            let last = events.last().filter(|_| events.len() == query.limit).map(|event| event.sequence);
+            shown.extend(events.into_iter().filter(|event| !amendments.hide(event.sequence)));
+            let Some(last) = last.filter(|_| shown.len() < limit) else { return Ok(shown) };
+            match query.order {
+                Order::Ascending => query.after = Some(last),
+                Order::Descending => query.before = Some(last),
+            }
+            query.limit = limit - shown.len();
+        }
     }
 
-    /// Changes the title or metadata of a session.
+    /// What was changed about the entries of a session's log.
+    pub async fn amendments(&self, tenant: &TenantId, id: &SessionId) -> Result<Amendments> {
+        self.session(tenant, id).await?;
+        Ok(load::amendments(self.shared.store.as_ref(), id).await?)
+    }
+
+    /// Changes what is noted about a session, all or nothing.
     pub async fn change_session(
         &self,
         tenant: &TenantId,
@@ -217,8 +244,7 @@ impl Engine {
         change: SessionChange,
     ) -> Result<SessionRecord> {
         self.session(tenant, id).await?;
-        let SessionChange { title, metadata } = change;
-        self.command(tenant, id, |reply| Command::Change { title, metadata, reply }).await?;
+        self.command(tenant, id, |reply| Command::Change { change, reply }).await?;
         self.session(tenant, id).await
     }
 

@@ -127,7 +127,7 @@ impl ToolRun {
             tenant: header.tenant.clone(),
             session_id: settings.thread.as_ref().map_or(&header.id, |thread| &thread.parent).clone(),
             agent_id: header.agent_id.clone(),
-            user_id: header.user_id.clone(),
+            user_id: header.lasting_user().map(str::to_owned),
             secrets: self.secrets.clone(),
             sudo_password: self.sudo_password.clone(),
             dispatcher: Some(Dispatcher::new(self.clone())),

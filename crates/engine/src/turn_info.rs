@@ -32,7 +32,7 @@ pub(crate) fn turn_info(
 fn workspace(shared: &Shared, header: &SessionHeader, root: &SessionId) -> PathBuf {
     match shared.tools.workspaces().filter(|_| !shared.hooks.is_empty()) {
         Some(workspaces) => {
-            workspaces.path(&header.tenant, &header.agent_id, header.user_id.as_deref(), root)
+            workspaces.path(&header.tenant, &header.agent_id, header.lasting_user(), root)
         }
         None => PathBuf::new(),
     }

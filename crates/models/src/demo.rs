@@ -3,6 +3,7 @@
 //! It answers by simple rules from the last message, so that every feature of Petasos can be tried and tested
 //! without a key or a network. What it says is decided in [`script`]; this file only plays it.
 
+mod sample;
 mod script;
 
 use std::time::Duration;

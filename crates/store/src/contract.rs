@@ -10,6 +10,7 @@ mod memory;
 mod routine;
 mod search;
 mod skills;
+mod tags;
 
 use std::path::PathBuf;
 
@@ -31,6 +32,7 @@ pub use self::memory::MemoryStore;
 pub use self::routine::{NewRun, Overdue, RoutineStore, RunAdded, RunEnd, RunStore};
 pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 pub use self::skills::{SkillStore, SkillWrite};
+pub use self::tags::{Bearer, TagStore};
 use crate::error::Result;
 
 /// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, customers,
@@ -58,9 +60,9 @@ pub trait Kept: GrantStore + MemoryStore + SkillStore {}
 impl<S: GrantStore + MemoryStore + SkillStore> Kept for S {}
 
 /// Customers, and what is known about them.
-pub trait Known: CustomerStore + VariableStore {}
+pub trait Known: CustomerStore + VariableStore + TagStore {}
 
-impl<S: CustomerStore + VariableStore> Known for S {}
+impl<S: CustomerStore + VariableStore + TagStore> Known for S {}
 
 /// What a store has done since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -159,6 +161,8 @@ pub struct SessionFilter {
     pub agent_id: Option<AgentId>,
     /// Only those of this user.
     pub user_id: Option<String>,
+    /// Only those without a user.
+    pub without_user: bool,
     /// Only those with this status.
     pub status: Option<Status>,
     /// Only those whose metadata has all of these. A value that is not a string matches by its JSON text.
@@ -312,6 +316,9 @@ pub trait EventLog: Send + Sync + 'static {
         session_id: &'a SessionId,
         query: EventQuery,
     ) -> BoxFuture<'a, Result<Vec<Event>>>;
+
+    /// The events of a log that change what others say: deletions and metadata, oldest first. Hardly any log has some.
+    fn amendments<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Vec<Event>>>;
 
     /// The newest fold that was stored with an append.
     fn checkpoint<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>>;

@@ -13,11 +13,11 @@ pub mod sqlite;
 pub mod suite;
 
 pub use contract::{
-    AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Checkpoint, Cursor, CustomerChange,
+    AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Bearer, Checkpoint, Cursor, CustomerChange,
     CustomerStore, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery,
     Expiring, GrantStore, Kept, KeyStore, Known, KnownValue, MemoryStore, MessageHit, MessageOrder,
     MessageQuery, MessageRole, MessageSearch, NewRun, Observe, Order, Outbox, Overdue, Page, PageRequest,
     RoutineStore, Routines, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, Sessions, SkillStore,
-    SkillWrite, Stats, Store, Undelivered, UsageStore, VariableStore,
+    SkillWrite, Stats, Store, TagStore, Undelivered, UsageStore, VariableStore,
 };
 pub use error::{Error, Result};

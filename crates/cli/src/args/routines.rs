@@ -11,7 +11,8 @@ Examples:
   petasos routines runs kyc
 
 Files in routines/ of the home (.yaml, .yml, .json) are routines: the file's name is the routine's id,
-the tenant is default. They are read at the start and whenever they change.";
+the tenant is default. They are read at the start and whenever they change. Removing a file leaves its
+routine: petasos routines delete.";
 
 /// Arguments of `routines`.
 #[derive(Args)]
@@ -62,6 +63,11 @@ pub(crate) enum RoutinesCommand {
         /// How much is shown.
         #[command(flatten)]
         list: ListArgs,
+    },
+    /// Remove a routine; its runs stay
+    Delete {
+        /// The routine
+        id: String,
     },
 }
 

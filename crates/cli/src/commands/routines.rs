@@ -38,6 +38,11 @@ pub(crate) async fn run(api: &Api, command: RoutinesCommand, format: Format) -> 
                 run_row,
             )
         }
+        RoutinesCommand::Delete { id } => {
+            api.delete(&path(&[&id])).await?;
+            format
+                .show(&json!({ "id": id, "deleted": true }), |gone| format!("Deleted {}", field(gone, "id")))
+        }
     }
 }
 

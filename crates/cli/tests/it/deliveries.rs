@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::installation::{Installation, PATIENCE, Server, mode};
 
 /// A receiver that answers with these statuses in turn, then with 200.
-fn receiver(statuses: &'static [u16]) -> (String, mpsc::Receiver<String>) {
+pub(crate) fn receiver(statuses: &'static [u16]) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let (sender, received) = mpsc::channel();

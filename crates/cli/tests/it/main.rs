@@ -23,6 +23,7 @@ mod keys;
 mod kill;
 mod plugins;
 mod refusals;
+mod routines;
 mod run;
 mod serve;
 mod sessions;

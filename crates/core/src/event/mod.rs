@@ -205,6 +205,12 @@ pub enum Payload {
     /// Internal: something about the conversation changed, such as who answers.
     #[serde(rename = "session.conversation_changed")]
     ConversationChanged(ConversationChange),
+    /// Internal: a part of the log is not shown any more.
+    #[serde(rename = "session.events_deleted")]
+    EventsDeleted(EventsDeleted),
+    /// Internal: the metadata of an entry changed.
+    #[serde(rename = "session.event_metadata_changed")]
+    EventMetadataChanged(EventMetadataChanged),
     /// Internal: what is known about the customer when a turn opens. The model reads it before the message.
     #[serde(rename = "session.customer_variables")]
     CustomerVariables(CustomerVariables),
@@ -293,6 +299,8 @@ impl Payload {
             Payload::PromptPrepared(_) => "session.prompt_prepared",
             Payload::SettingsChanged(_) => "session.settings_changed",
             Payload::ConversationChanged(_) => "session.conversation_changed",
+            Payload::EventsDeleted(_) => "session.events_deleted",
+            Payload::EventMetadataChanged(_) => "session.event_metadata_changed",
             Payload::CustomerVariables(_) => "session.customer_variables",
             Payload::SystemMessage(_) => "session.system_message",
             Payload::MessageSeeded {} => "session.message_seeded",
@@ -312,6 +320,17 @@ impl Payload {
         let others =
             matches!(self, Payload::PersonMessage(_) | Payload::PersonNote(_) | Payload::ApplicationEvent(_));
         others || self.is_from_user()
+    }
+
+    /// What an application noted with it.
+    pub fn metadata(&self) -> Option<&Map<String, Value>> {
+        match self {
+            Payload::UserMessage(message) => Some(&message.metadata),
+            Payload::PersonMessage(message) => Some(&message.metadata),
+            Payload::PersonNote(note) => Some(&note.metadata),
+            Payload::ApplicationEvent(added) => Some(&added.metadata),
+            _ => None,
+        }
     }
 
     /// Whether a turn starts with this.

@@ -14,6 +14,9 @@ pub struct PersonMessage {
     /// What the application knows the person by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author_id: Option<String>,
+    /// The application's own tags, which the model does not see.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
 }
 
 impl PersonMessage {
@@ -37,6 +40,9 @@ pub struct PersonNote {
     /// Whether the agent is to act on it at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opens_turn: bool,
+    /// The application's own tags, which the model does not see.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
 }
 
 impl PersonNote {
@@ -54,6 +60,9 @@ pub struct ApplicationEvent {
     pub source: String,
     /// What it adds.
     pub content: ApplicationContent,
+    /// The application's own tags.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
 }
 
 /// What an application adds.

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::ids::ToolUseId;
 use crate::model::Usage;
@@ -213,6 +214,23 @@ pub struct Compacted {
 pub struct PromptPrepared {
     /// What follows the agent's instructions: notes of earlier sessions, and the index of skills.
     pub text: String,
+}
+
+/// Payload of `session.events_deleted`: whatever the log has from there until here was never said, for whoever is shown
+/// it. It says so at the end of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventsDeleted {
+    /// The first entry that is deleted.
+    pub from: u64,
+}
+
+/// Payload of `session.event_metadata_changed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventMetadataChanged {
+    /// The entry.
+    pub sequence: u64,
+    /// Metadata to merge; `null` removes a key.
+    pub metadata: Map<String, Value>,
 }
 
 /// Payload of `session.system_message`.

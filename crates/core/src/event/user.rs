@@ -1,6 +1,7 @@
 //! What people and applications send.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::Block;
 use crate::ids::{RequestId, ToolUseId};
@@ -13,12 +14,15 @@ pub struct UserMessage {
     /// Where in the conversation it stands.
     #[serde(default, skip_serializing_if = "MessagePlace::is_usual")]
     pub place: MessagePlace,
+    /// The application's own tags, which the model does not see.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
 }
 
 impl UserMessage {
     /// A message that opens a turn.
     pub fn new(content: Vec<Block>) -> Self {
-        UserMessage { content, place: MessagePlace::OpensTurn }
+        UserMessage { content, place: MessagePlace::OpensTurn, metadata: Map::new() }
     }
 }
 

@@ -18,9 +18,10 @@ use serde_json::{Map, Value};
 
 use crate::conversation::{ConversationChange, CustomerVariables};
 use crate::event::{
-    ApplicationEvent, Block, ClarifyResult, Compacted, CustomToolResult, Danger, Event, Failure, McpTool,
-    MessagePlace, ModelFinished, Payload, PersonMessage, PersonNote, Purpose, RequestAnswered, RunOpened,
-    ThreadMessage, Titled, ToolConfirmation, ToolEffect, ToolResult, UserInterrupt, UserMessage, UserSteer,
+    ApplicationEvent, Block, ClarifyResult, Compacted, CustomToolResult, Danger, Event, EventMetadataChanged,
+    EventsDeleted, Failure, McpTool, MessagePlace, ModelFinished, Payload, PersonMessage, PersonNote,
+    Purpose, RequestAnswered, RunOpened, ThreadMessage, Titled, ToolConfirmation, ToolEffect, ToolResult,
+    UserInterrupt, UserMessage, UserSteer,
 };
 use crate::ids::{RequestId, RunId, ToolUseId};
 use crate::limits::Limits;
@@ -109,12 +110,21 @@ pub enum Input {
         /// The requests whose passwords are still at hand.
         passwords: Vec<String>,
     },
-    /// The title was set by a person or application.
-    Title(Titled),
-    /// The metadata was replaced.
-    Metadata(Map<String, Value>),
+    /// What a person or application notes about the session changes, all of it or nothing.
+    Change(Change),
     /// The session is put away; a turn under way is stopped.
     Archive,
+}
+
+/// What changes about a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Change {
+    /// The new title.
+    pub title: Option<Titled>,
+    /// The whole metadata after the change.
+    pub metadata: Option<Map<String, Value>>,
+    /// Who answers, and what the application has read. A person who takes over ends the turn under way.
+    pub conversation: Option<ConversationChange>,
 }
 
 /// What a turn is told when it opens, besides what opens it.
@@ -159,6 +169,10 @@ pub enum UserEvent {
     Application(ApplicationEvent),
     /// Something about the conversation changes. A person who takes over ends the turn under way.
     Conversation(ConversationChange),
+    /// Deletes what the log has from an entry on, and ends the turn under way.
+    DeleteEvents(EventsDeleted),
+    /// Changes the metadata of an entry.
+    EventMetadata(EventMetadataChanged),
 }
 
 /// A model's answer, with what is to be done about each of its calls.
@@ -356,8 +370,7 @@ pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Res
         Input::DeadlinePassed => step.deadline_passed(),
         Input::ActionsExpired => step.actions_expired(),
         Input::Recover { passwords } => step.recover(&passwords),
-        Input::Title(titled) => step.emit(Payload::Titled(titled)),
-        Input::Metadata(metadata) => step.emit(Payload::MetadataChanged { metadata }),
+        Input::Change(change) => step.change(change)?,
         Input::Archive => step.archive(),
     }
     while let Some(payload) = next::next(&step.state, step.limits) {

@@ -2,12 +2,12 @@
 
 use crate::conversation::{ConversationChange, Mode};
 use crate::event::{
-    CustomToolResult, MessagePlace, Payload, PersonNote, PromptPrepared, Scope, UserInterrupt, UserMessage,
-    Verdict,
+    CustomToolResult, EventsDeleted, MessagePlace, Payload, PersonNote, PromptPrepared, Scope, UserInterrupt,
+    UserMessage, Verdict,
 };
 use crate::state::{ActionKind, Call, PendingAction, State};
 
-use super::{FinishedCall, Opening, Refusal, Step, UserEvent};
+use super::{Change, FinishedCall, Opening, Refusal, Step, UserEvent};
 
 impl Step<'_> {
     pub(super) fn user(
@@ -68,6 +68,8 @@ impl Step<'_> {
             UserEvent::PersonNote(note) => self.note(note, opening),
             UserEvent::Application(event) => self.emit(Payload::ApplicationEvent(event)),
             UserEvent::Conversation(change) => self.conversation(change),
+            UserEvent::DeleteEvents(deleted) => self.delete_events(deleted),
+            UserEvent::EventMetadata(changed) => self.emit(Payload::EventMetadataChanged(changed)),
             UserEvent::ClarifyResult(result) => {
                 expect_pending(&self.state, result.request_id.as_str(), ActionKind::Clarify)?;
                 self.emit(Payload::UserClarifyResult(result));
@@ -117,11 +119,35 @@ impl Step<'_> {
         self.emit(payload);
     }
 
+    pub(super) fn change(&mut self, change: Change) -> Result<(), Refusal> {
+        let Change { title, metadata, conversation } = change;
+        if conversation.is_some() && self.state.view.archived_at.is_some() {
+            return Err(Refusal::Archived);
+        }
+        if let Some(titled) = title {
+            self.emit(Payload::Titled(titled));
+        }
+        if let Some(metadata) = metadata {
+            self.emit(Payload::MetadataChanged { metadata });
+        }
+        if let Some(change) = conversation {
+            self.conversation(change);
+        }
+        Ok(())
+    }
+
     fn conversation(&mut self, change: ConversationChange) {
         if change.mode == Some(Mode::Manual) {
             self.give_way("A person took over.");
         }
         self.emit(Payload::ConversationChanged(change));
+    }
+
+    fn delete_events(&mut self, deleted: EventsDeleted) {
+        if deleted.from <= self.state.view.last_sequence {
+            self.give_way("What the turn is about was deleted.");
+            self.emit(Payload::EventsDeleted(deleted));
+        }
     }
 
     /// Ends the turn under way, if there is one, for something else. What was said of its answer so far is dropped:

@@ -11,6 +11,7 @@ use petasos_core::routine::OnToolError;
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::{Input, Opening, UserEvent};
 use proptest::prelude::*;
+use serde_json::Map;
 
 use crate::world::{AnswerSpec, CallSpec, OutputSpec, World};
 
@@ -26,6 +27,7 @@ enum Op {
     PersonMessage,
     PersonNote { opens_turn: bool },
     Mode(Mode),
+    DeleteEvents { back: u64 },
     Answer { pick: usize, allow: bool, scope: Scope },
     AnswerTwo { allow: bool },
     AnswerFor { pick: usize },
@@ -87,6 +89,7 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
         1 => Just(Op::PersonMessage),
         1 => any::<bool>().prop_map(|opens_turn| Op::PersonNote { opens_turn }),
         1 => prop_oneof![Just(Mode::Auto), Just(Mode::Manual)].prop_map(Op::Mode),
+        1 => (0u64..12).prop_map(|back| Op::DeleteEvents { back }),
         6 => (0usize..4, any::<bool>(), scope).prop_map(|(pick, allow, scope)| Op::Answer { pick, allow, scope }),
         2 => any::<bool>().prop_map(|allow| Op::AnswerTwo { allow }),
         2 => (0usize..4).prop_map(|pick| Op::AnswerFor { pick }),
@@ -161,12 +164,21 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             false
         }
         Op::PersonMessage => {
-            let message =
-                PersonMessage { text: "I am here".into(), author: Some("Ann".into()), author_id: None };
+            let message = PersonMessage {
+                text: "I am here".into(),
+                author: Some("Ann".into()),
+                author_id: None,
+                metadata: Map::new(),
+            };
             world.user(UserEvent::PersonMessage(message)).is_err()
         }
         Op::PersonNote { opens_turn } => {
-            let note = PersonNote { text: "be brief".into(), author: None, opens_turn: *opens_turn };
+            let note = PersonNote {
+                text: "be brief".into(),
+                author: None,
+                opens_turn: *opens_turn,
+                metadata: Map::new(),
+            };
             world.user(UserEvent::PersonNote(note)).is_err()
         }
         Op::Mode(mode) => {
@@ -175,6 +187,12 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
                 *mode == Mode::Auto || world.state.turn.is_none(),
                 "a person who takes over ends the turn"
             );
+            refused
+        }
+        Op::DeleteEvents { back } => {
+            let from = (length as u64).saturating_sub(*back).max(1);
+            let refused = world.user(UserEvent::DeleteEvents(EventsDeleted { from })).is_err();
+            assert!(length == 0 || world.state.turn.is_none(), "nothing goes on with what was deleted");
             refused
         }
         Op::Answer { pick, allow, scope } => match world.answer(*pick, *allow, *scope) {
@@ -197,7 +215,10 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             let count = world.state.pending().count();
             let answers = (0..count).filter_map(|pick| world.answer(pick, *allow, Scope::Once));
             let content = vec![Block::text("and hurry")];
-            let joins = UserEvent::Message(UserMessage { content, place: MessagePlace::JoinsTurn });
+            let joins = UserEvent::Message(UserMessage {
+                place: MessagePlace::JoinsTurn,
+                ..UserMessage::new(content)
+            });
             let events: Vec<_> = answers.chain([joins]).collect();
             world
                 .feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() })

@@ -313,7 +313,8 @@ fn a_message_with_the_answers_is_read_after_the_results() {
     world.message("go").unwrap();
     let calls = vec![CallSpec::Ask(ToolEffect::ReadOnly)];
     world.model_answers(&AnswerSpec { text: false, thinking: false, calls, stop: Stop::ToolUse });
-    let joins = |place| UserEvent::Message(UserMessage { content: vec![Block::text("hurry")], place });
+    let joins =
+        |place| UserEvent::Message(UserMessage { place, ..UserMessage::new(vec![Block::text("hurry")]) });
     let refused = world.user(joins(MessagePlace::JoinsTurn));
     assert!(matches!(refused, Err(Refusal::ActionRequired { .. })), "{refused:?}");
     let events = vec![world.answer(0, true, Scope::Once).unwrap(), joins(MessagePlace::JoinsTurn)];
@@ -332,7 +333,7 @@ fn a_message_with_the_answers_is_read_after_the_results() {
 #[test]
 fn seeded_messages_open_no_turn_and_are_read_as_they_were_written() {
     let said = |text: &str| Payload::AgentMessage(AgentMessage { text: text.into() });
-    let seeded = UserMessage { content: vec![Block::text("hi")], place: MessagePlace::Seeded };
+    let seeded = UserMessage { place: MessagePlace::Seeded, ..UserMessage::new(vec![Block::text("hi")]) };
     let system = SystemMessage { text: "Be a pirate.".into() };
     let payloads = [
         Payload::SystemMessage(system),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use petasos_core::amendments::Amendments;
 use petasos_core::compaction::{Budget, Plan, plan};
 use petasos_core::context::Context;
 use petasos_core::event::*;
@@ -148,9 +149,17 @@ impl World {
     }
 
     pub(crate) fn context(&self) -> Vec<Message> {
-        let mut context = Context::default();
-        self.log.iter().for_each(|event| context.apply(event));
-        context.messages()
+        self.folded().messages()
+    }
+
+    fn folded(&self) -> Context {
+        let (mut context, mut amendments) = (Context::default(), Amendments::default());
+        self.log.iter().for_each(|event| amendments.apply(event));
+        self.log
+            .iter()
+            .filter(|event| !amendments.hide_from_model(event))
+            .for_each(|event| context.apply(event));
+        context
     }
 
     pub(crate) fn user(&mut self, event: UserEvent) -> Result<Vec<&'static str>, Refusal> {
@@ -253,8 +262,7 @@ impl World {
             _ => None,
         });
         let Some((call, refused)) = compacting else { return Vec::new() };
-        let mut context = Context::default();
-        self.log.iter().for_each(|event| context.apply(event));
+        let context = self.folded();
         let budget = Budget { compact_at: self.limits.context_tokens.unwrap_or(100), refused };
         let (compacted, summary_call) = match plan(&context, &self.state.context, budget) {
             Plan::Nothing => {

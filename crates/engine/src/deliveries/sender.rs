@@ -15,6 +15,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 
 use super::DeliverySettings;
+use crate::due;
 use crate::engine::{Shared, now};
 
 /// How long to wait before the store is asked again after it failed.
@@ -113,7 +114,7 @@ impl Sender {
         let shared = Arc::clone(&self.shared);
         let until_next = async {
             match next_at {
-                Some(at) => sleep(Duration::try_from(at.duration_since(now())).unwrap_or_default()).await,
+                Some(at) => sleep(due::until(at)).await,
                 None => std::future::pending().await,
             }
         };

@@ -62,6 +62,10 @@ impl EventLog for Log {
         ready(Ok(found.collect())).boxed()
     }
 
+    fn amendments<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Vec<Event>>> {
+        ready(Ok(Vec::new())).boxed()
+    }
+
     fn checkpoint<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>> {
         ready(Ok(None)).boxed()
     }

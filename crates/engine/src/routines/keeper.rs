@@ -3,13 +3,13 @@
 //! One task does this for all runs. What it goes by is in the store, so a restart changes nothing.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream;
 use jiff::Timestamp;
 use petasos_core::run::{RunError, RunRecord, RunStatus};
 
+use crate::due;
 use crate::engine::{Engine, Shared, now, wake};
 use crate::error::{Error, Result};
 
@@ -17,10 +17,6 @@ use crate::error::{Error, Result};
 const BATCH: usize = 64;
 /// How many of them are ended at the same time.
 const AT_ONCE: usize = 8;
-/// How long to wait after something could not be done.
-const AFTER_TROUBLE: Duration = Duration::from_secs(5);
-/// The longest sleep; clocks may be set.
-const LONGEST: Duration = Duration::from_secs(60);
 
 impl Engine {
     /// Gets runs going again that the last process left, and keeps them going.
@@ -62,9 +58,11 @@ impl Engine {
 
     async fn remove_session_of(&self, run: RunRecord) -> Result<()> {
         match self.delete_session(&run.tenant, &run.session_id).await {
-            Ok(()) | Err(Error::NotFound { .. }) => Ok(self.shared.store.session_is_gone(&run.id).await?),
-            Err(error) => Err(error),
+            Ok(()) | Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
         }
+        self.shared.store.delete_customer(&run.tenant, run.id.as_str()).await?;
+        Ok(self.shared.store.session_is_gone(&run.id).await?)
     }
 }
 
@@ -80,31 +78,5 @@ where
 
 async fn keep(shared: Arc<Shared>) {
     let engine = Engine { shared: Arc::clone(&shared) };
-    loop {
-        let looked = tokio::select! {
-            looked = engine.look_after_runs() => looked,
-            () = shared.closing.cancelled() => return,
-        };
-        let wait = match looked {
-            Ok(None) => None,
-            Ok(Some(at)) => {
-                Some(Duration::try_from(at.duration_since(now())).unwrap_or_default().min(LONGEST))
-            }
-            Err(error) => {
-                tracing::warn!(%error, "runs could not be looked after; trying again");
-                Some(AFTER_TROUBLE)
-            }
-        };
-        let time_is_up = async {
-            match wait {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = time_is_up => {}
-            () = shared.runs.changed.notified() => {}
-            () = shared.closing.cancelled() => return,
-        }
-    }
+    due::keep("runs", &shared.runs.changed, &shared.closing, || engine.look_after_runs()).await;
 }

@@ -4,7 +4,6 @@
 //! time. So a due time that is dealt with twice, because a process died in between, still has one run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use petasos_core::ids::{RunId, SessionId};
@@ -18,15 +17,12 @@ use super::callback;
 use super::cron::Timetable;
 use super::schema::Schema;
 use super::trigger::{self, Trigger};
+use crate::due;
 use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
 
 /// How late a run may start and still not count as missed.
 const LATE: SignedDuration = SignedDuration::from_secs(60);
-/// How long to wait after something could not be done.
-const AFTER_TROUBLE: Duration = Duration::from_secs(5);
-/// The longest sleep; clocks may be set.
-const LONGEST: Duration = Duration::from_secs(60);
 /// Takes the place of a digest: the key says all about a scheduled request.
 const FINGERPRINT: &str = "schedule";
 
@@ -34,29 +30,8 @@ const FINGERPRINT: &str = "schedule";
 pub(super) async fn keep(shared: Arc<Shared>) {
     let engine = Engine { shared: Arc::clone(&shared) };
     let served_since = now();
-    loop {
-        let wait = match engine.start_due_runs(served_since).await {
-            Ok(None) => None,
-            Ok(Some(at)) => {
-                Some(Duration::try_from(at.duration_since(now())).unwrap_or_default().min(LONGEST))
-            }
-            Err(error) => {
-                tracing::warn!(%error, "scheduled runs could not be started; trying again");
-                Some(AFTER_TROUBLE)
-            }
-        };
-        let time_is_up = async {
-            match wait {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = time_is_up => {}
-            () = shared.runs.rescheduled.notified() => {}
-            () = shared.closing.cancelled() => return,
-        }
-    }
+    let start = || engine.start_due_runs(served_since);
+    due::keep("schedules", &shared.runs.rescheduled, &shared.closing, start).await;
 }
 
 impl Engine {
@@ -127,7 +102,7 @@ impl Engine {
         let run = trigger::record(id, session_id, routine, trigger, at);
         let outcome = RunOutcome::Failed { error };
         let callback = callback::of(&self.shared, &run, &outcome, at);
-        NewRun { run: run.settled(outcome, at), session: None, callback }
+        NewRun { run: run.settled(outcome, at), session: None, customer: None, callback }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use petasos_core::customer::Customer;
 use petasos_core::ids::{RoutineId, RunId, SessionId, TenantId};
 use petasos_core::routine::{RoutineDefinition, RoutineRecord};
 use petasos_core::run::{RunGiven, RunJob, RunRecord, RunSession, RunStatus};
-use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
+use petasos_core::session::{RUN_PLATFORM, SessionHeader, SessionRecord, SessionView};
 use petasos_net::HostPattern;
 use petasos_store::{NewRun, RunAdded};
 use serde_json::{Map, Value};
@@ -17,9 +18,6 @@ use super::own_agent;
 use super::schema::Schema;
 use crate::engine::{Engine, now, wake};
 use crate::error::{Error, Result};
-
-/// The surface of sessions that are made for runs.
-pub(crate) const PLATFORM: &str = "routine";
 
 /// What a run is asked for with.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -110,18 +108,15 @@ impl Engine {
         at: Timestamp,
     ) -> Result<NewRun> {
         let id = RunId::from_parts_of(Uuid::now_v7());
-        let (session_id, session) = match &trigger.session_id {
-            Some(session_id) => {
-                self.usable(&routine.tenant, session_id).await?;
-                (session_id.clone(), None)
-            }
-            None => {
-                let session = self.session_for(routine, &id, at).await?;
-                (session.header.id.clone(), Some(session))
-            }
-        };
-        let run = record(id, session_id, routine, trigger, at);
-        Ok(NewRun { run, session, callback: None })
+        if let Some(session_id) = trigger.session_id.clone() {
+            self.usable(&routine.tenant, &session_id).await?;
+            let run = record(id, session_id, routine, trigger, at);
+            return Ok(NewRun { run, session: None, customer: None, callback: None });
+        }
+        let session = self.session_for(routine, &id, at).await?;
+        let customer = customer_for(routine, &id, at);
+        let run = record(id, session.header.id.clone(), routine, trigger, at);
+        Ok(NewRun { run, session: Some(session), customer: Some(customer), callback: None })
     }
 
     async fn usable(&self, tenant: &TenantId, id: &SessionId) -> Result<()> {
@@ -154,15 +149,30 @@ impl Engine {
             tenant: routine.tenant.clone(),
             agent_id,
             agent_version: agent.version,
-            user_id: None,
-            platform: PLATFORM.to_owned(),
+            user_id: Some(run_id.to_string()),
+            platform: RUN_PLATFORM.to_owned(),
             created_at: at,
         };
-        let title = routine.definition.title.clone().unwrap_or_else(|| routine.id.to_string());
+        let title = title(routine);
         let metadata = [("routine_id", routine.id.as_str()), ("run_id", run_id.as_str())];
         let metadata = metadata.map(|(name, value)| (name.to_owned(), Value::from(value)));
         Ok(SessionRecord { header, view: SessionView::new(at, Some(title), Map::from_iter(metadata)) })
     }
+}
+
+/// A customer that lives as long as a run and its report, and has the run's id.
+fn customer_for(routine: &RoutineRecord, run_id: &RunId, at: Timestamp) -> Customer {
+    Customer {
+        tenant: routine.tenant.clone(),
+        id: run_id.to_string(),
+        name: title(routine),
+        metadata: Map::new(),
+        created_at: at,
+    }
+}
+
+fn title(routine: &RoutineRecord) -> String {
+    routine.definition.title.clone().unwrap_or_else(|| routine.id.to_string())
 }
 
 /// A digest of a request as JSON. The order of keys makes no difference.

@@ -1,5 +1,6 @@
 //! What an awake session does about runs: it starts those that wait for it, and ends the one under way.
 
+use petasos_core::conversation::Mode;
 use petasos_core::event::{Block, Payload, RunOpened, UserMessage};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::run::{RunError, RunErrorCode, RunRecord};
@@ -15,7 +16,13 @@ impl Actor {
     /// Opens the turn of the run that has waited longest, if no turn is under way.
     pub(crate) async fn start_waiting_run(&mut self) -> Result<()> {
         let closing = self.shared.closing.is_cancelled();
-        if closing || self.state.turn.is_some() || !self.shared.runs.waiting.take(&self.header.id) {
+        // While a person answers the agent is silent; the run goes on waiting.
+        let is_manual = self.state.conversation.mode == Mode::Manual;
+        if closing
+            || is_manual
+            || self.state.turn.is_some()
+            || !self.shared.runs.waiting.take(&self.header.id)
+        {
             return Ok(());
         }
         let started = self.start_first().await;

@@ -21,6 +21,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use self::snippet::{beginning, snippet};
+use crate::load;
 
 const MAX_SESSIONS: usize = 10;
 const MAX_WINDOW: usize = 20;
@@ -228,6 +229,8 @@ async fn read_around(
     events.reverse();
     // The message itself, and those after it.
     events.extend(read(around.checked_sub(1), None, Order::Ascending, window + 1).await?);
+    let amendments = load::amendments(store, &session_id).await.map_err(unreadable)?;
+    events.retain(|event| !amendments.hide(event.sequence));
     let messages: Vec<Value> = events.iter().filter_map(show_message).collect();
     Ok(json!({ "session_id": id, "title": session.view.title, "messages": messages }))
 }

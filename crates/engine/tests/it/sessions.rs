@@ -14,7 +14,11 @@ async fn a_change_is_made_whole_or_not_at_all() {
     let world = World::new().await;
     let id = world.session().await;
     let too_much: Map<_, _> = [("key".to_owned(), json!("x".repeat(100_000)))].into_iter().collect();
-    let change = SessionChange { title: Some(Some("New".to_owned())), metadata: Some(too_much) };
+    let change = SessionChange {
+        title: Some(Some("New".to_owned())),
+        metadata: Some(too_much),
+        ..SessionChange::default()
+    };
     let refused = world.engine.change_session(&tenant(), &id, change).await;
     assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
     assert_eq!(world.engine.session(&tenant(), &id).await.unwrap().view.title, None);

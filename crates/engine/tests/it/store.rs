@@ -6,7 +6,7 @@ use futures_util::future::{BoxFuture, pending};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use petasos_core::agent::AgentVersion;
-use petasos_core::customer::{ContextVariable, Customer, VariableValue};
+use petasos_core::customer::{ContextVariable, Customer, Tag, VariableValue};
 use petasos_core::delivery::{Delivery, NewDelivery};
 use petasos_core::event::Event;
 use petasos_core::ids::{AgentId, DeliveryId, KeyId, RoutineId, RunId, SessionId, TenantId};
@@ -18,11 +18,11 @@ use petasos_core::session::SessionRecord;
 use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
-    AgentStore, Append, Asleep, Attempted, Checkpoint, CustomerChange, CustomerStore, DeliveryFilter,
+    AgentStore, Append, Asleep, Attempted, Bearer, Checkpoint, CustomerChange, CustomerStore, DeliveryFilter,
     DeliveryStore, Due, DueRequest, Error, EventLog, EventQuery, Expiring, GrantStore, KeyStore, KnownValue,
     MemoryStore, MessageHit, MessageQuery, MessageSearch, NewRun, Observe, Order, Overdue, Page, PageRequest,
     Result, RoutineStore, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, SkillStore, SkillWrite,
-    Stats, UsageStore, VariableStore,
+    Stats, TagStore, UsageStore, VariableStore,
 };
 use petasos_testkit::within;
 use serde_json::{Map, Value};
@@ -134,6 +134,10 @@ impl EventLog for WatchedStore {
 
     fn events<'a>(&'a self, id: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<Vec<Event>>> {
         self.inner.events(id, query)
+    }
+
+    fn amendments<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Vec<Event>>> {
+        self.inner.amendments(id)
     }
 
     fn checkpoint<'a>(&'a self, id: &'a SessionId) -> BoxFuture<'a, Result<Option<Checkpoint>>> {
@@ -560,6 +564,15 @@ impl VariableStore for WatchedStore {
         self.inner.values_of(tenant, customer)
     }
 
+    fn values_for<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        customer: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<KnownValue>>> {
+        self.inner.values_for(tenant, agent_id, customer)
+    }
+
     fn values_by_customer<'a>(
         &'a self,
         tenant: &'a TenantId,
@@ -586,5 +599,42 @@ impl VariableStore for WatchedStore {
         customer: &'a str,
     ) -> BoxFuture<'a, Result<bool>> {
         self.inner.delete_value(tenant, variable, customer)
+    }
+}
+
+impl TagStore for WatchedStore {
+    fn tags<'a>(&'a self, tenant: &'a TenantId) -> BoxFuture<'a, Result<Vec<Tag>>> {
+        self.inner.tags(tenant)
+    }
+
+    fn create_tag<'a>(&'a self, tenant: &'a TenantId, name: &'a str) -> BoxFuture<'a, Result<Tag>> {
+        self.inner.create_tag(tenant, name)
+    }
+
+    fn rename_tag<'a>(&'a self, tenant: &'a TenantId, tag: Tag) -> BoxFuture<'a, Result<bool>> {
+        self.inner.rename_tag(tenant, tag)
+    }
+
+    fn delete_tag<'a>(&'a self, tenant: &'a TenantId, id: &'a str) -> BoxFuture<'a, Result<bool>> {
+        self.inner.delete_tag(tenant, id)
+    }
+
+    fn change_tags<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        bearer: (Bearer, &'a str),
+        add: Vec<String>,
+        remove: Vec<String>,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.inner.change_tags(tenant, bearer, add, remove)
+    }
+
+    fn tags_of<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        kind: Bearer,
+        ids: Vec<String>,
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>>> {
+        self.inner.tags_of(tenant, kind, ids)
     }
 }

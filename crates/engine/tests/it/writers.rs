@@ -2,7 +2,7 @@
 
 use petasos_core::event::{Payload, StopReason, TitleSource, Titled, ToolEffect};
 use petasos_core::ids::SessionId;
-use petasos_core::step::{Input, Opening, step};
+use petasos_core::step::{Change, Input, Opening, step};
 use petasos_engine::{Error, Start};
 use petasos_store::{Append, EventLog, Outbox};
 use petasos_testkit::tools::CountingTool;
@@ -31,7 +31,8 @@ async fn append_behind(world: &World, id: &SessionId, input: Input, now: jiff::T
 /// Appends a title behind the actor's back.
 async fn write_behind(world: &World, id: &SessionId) {
     let titled = Titled { title: Some("Behind".to_owned()), source: TitleSource::User };
-    append_behind(world, id, Input::Title(titled), jiff::Timestamp::now()).await;
+    let change = Input::Change(Change { title: Some(titled), ..Change::default() });
+    append_behind(world, id, change, jiff::Timestamp::now()).await;
 }
 
 /// Appends the opening of a turn as it was hours ago.

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use petasos_core::event::joined_text;
-use petasos_core::model::{Message, Request, Stop, ToolOutcome};
+use petasos_core::model::{Message, Request, Stop, ToolOutcome, ToolSpec};
+use petasos_core::run::EMIT_OUTPUT;
 use serde_json::{Value, json};
+
+use super::sample::sample;
 
 /// The longest text of a tool or of the user that is repeated.
 const MAX_REPEATED: usize = 500;
@@ -26,7 +29,7 @@ const HELP: &str = "I am the Petasos demo model: scripted, no AI, no network. I 
 - secret NAME: calls request_secret
 - refuse: declines to answer
 - ramble: runs into the output limit
-Anything else is echoed. The model demo/fast does the same without pauses.";
+Anything else is echoed. A routine gets the simplest output that fits its schema. The model demo/fast does the same without pauses.";
 
 /// What is played, in order.
 #[derive(Debug, PartialEq)]
@@ -46,6 +49,25 @@ pub(crate) enum Beat {
 
 /// Decides what to say.
 pub(crate) fn script(request: &Request) -> Script {
+    let mut script = reply(request);
+    let is_done = !script.beats.iter().any(|beat| matches!(beat, Beat::Call { .. }));
+    // Where output is asked for, nothing else counts; the routine ends with the simplest that fits.
+    if let Some(emit) = request.tools.iter().find(|tool| tool.name == EMIT_OUTPUT).filter(|_| is_done) {
+        let arguments = json!({ "output": sample(&output_schema(emit)) }).to_string();
+        script.beats.push(Beat::Call { name: EMIT_OUTPUT.to_owned(), arguments });
+        script.stop = Stop::ToolUse;
+    }
+    script
+}
+
+/// The schema of a run's output: that of the argument, or the one in the description where it cannot stand there.
+fn output_schema(emit: &ToolSpec) -> Value {
+    let described = emit.description.split_once("JSON Schema: ").map(|(_, schema)| schema);
+    let described = described.and_then(|schema| serde_json::from_str(schema).ok());
+    described.unwrap_or_else(|| emit.input_schema["properties"]["output"].clone())
+}
+
+fn reply(request: &Request) -> Script {
     match request.messages.last() {
         Some(Message::ToolResults(outcomes)) => {
             let lines: Vec<String> = outcomes.iter().map(report).collect();
@@ -176,10 +198,8 @@ fn call(tool: &str, arguments: &str, request: &Request, script: &mut Script) {
 
 #[cfg(test)]
 mod tests {
-    use petasos_core::event::Block;
-    use petasos_core::model::ToolSpec;
-
     use super::*;
+    use petasos_core::event::Block;
 
     fn request(message: &str, tools: &[&str]) -> Request {
         let tools = tools.iter().map(|name| ToolSpec {
@@ -242,6 +262,25 @@ mod tests {
     #[test]
     fn a_tool_that_is_not_offered_is_named_with_those_that_are() {
         assert_eq!(text("run ls"), "The tool terminal is not offered to me. On offer: todo.\n");
+    }
+
+    #[test]
+    fn a_routine_gets_output_that_fits() {
+        let mut request = request(r#"{"applicant":"Ada"}"#, &[]);
+        let output = json!({ "type": "object", "required": ["n"], "properties": { "n": { "minimum": 3, "type": "integer" } } });
+        let spec = |description: &str, output: Value| ToolSpec {
+            name: EMIT_OUTPUT.to_owned(),
+            description: description.to_owned(),
+            input_schema: json!({ "type": "object", "properties": { "output": output } }),
+        };
+        let described = format!("The output must fit this JSON Schema: {output}");
+        for spec in [spec("Hands in.", output), spec(&described, json!({ "type": "object" }))] {
+            request.tools = std::iter::once(spec).map(Into::into).collect();
+            let script = script(&request);
+            assert_eq!(script.stop, Stop::ToolUse);
+            let Some(Beat::Call { name, arguments }) = script.beats.last() else { panic!("{script:?}") };
+            assert_eq!((name.as_str(), arguments.as_str()), (EMIT_OUTPUT, r#"{"output":{"n":3}}"#));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use petasos_core::customer::{ContextVariable, Customer, VariableValue};
-use petasos_core::ids::TenantId;
+use petasos_core::ids::{AgentId, TenantId};
 use serde_json::{Map, Value};
 
 use super::{Order, Page, PageRequest};
@@ -90,6 +90,16 @@ pub trait VariableStore: Send + Sync + 'static {
         &'a self,
         tenant: &'a TenantId,
         customer: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<KnownValue>>>;
+
+    /// What a turn of an agent is told about a customer, in the order of the variables, and for each of them the least
+    /// particular first: what holds for everybody, for the customer's tags, for the customer. A variable that has tags is
+    /// left out unless the agent has one of them.
+    fn values_for<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        customer: Option<&'a str>,
     ) -> BoxFuture<'a, Result<Vec<KnownValue>>>;
 
     /// The values of one variable, by customer.

@@ -2,6 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use petasos_core::customer::Customer;
 use petasos_core::delivery::NewDelivery;
 use petasos_core::ids::{RoutineId, RunId, SessionId, TenantId};
 use petasos_core::routine::RoutineRecord;
@@ -46,6 +47,8 @@ pub struct NewRun {
     pub run: RunRecord,
     /// The session that is made for it.
     pub session: Option<SessionRecord>,
+    /// The customer that is made for it.
+    pub customer: Option<Customer>,
     /// What reports it, if it is settled already.
     pub callback: Option<NewDelivery>,
 }

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use super::checksum::{self, Checksum};
 use super::columns::{Json, Nanos, Parsed, Unsigned, failed, json, limit, unreadable};
 use super::cursor::{self, Listing, Place};
-use super::{SqliteStore, statement, variables};
-use crate::contract::{CustomerChange, CustomerStore, Order, Page, PageRequest};
+use super::{SqliteStore, statement, tags, variables};
+use crate::contract::{Bearer, CustomerChange, CustomerStore, Order, Page, PageRequest};
 use crate::error::{Error, Result};
 
 const SELECT: &str =
@@ -85,6 +85,7 @@ impl CustomerStore for SqliteStore {
         let delete = move |connection: &Connection| {
             let run = || {
                 variables::forget_customer(connection, &tenant, &id)?;
+                tags::forget(connection, &tenant, (Bearer::Customer, &id))?;
                 let sql = "DELETE FROM customers WHERE tenant = ? AND id = ?";
                 statement::execute(connection, sql, params![tenant.as_str(), id])
             };
@@ -98,7 +99,11 @@ fn what(id: &str) -> String {
     format!("customer {id}")
 }
 
-fn create(connection: &Connection, customer: &Customer, variables: &Map<String, Value>) -> Result<()> {
+pub(super) fn create(
+    connection: &Connection,
+    customer: &Customer,
+    variables: &Map<String, Value>,
+) -> Result<()> {
     if get(connection, &customer.tenant, &customer.id)?.is_some() {
         return Err(Error::AlreadyExists { what: what(&customer.id) });
     }

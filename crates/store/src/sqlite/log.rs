@@ -1,7 +1,7 @@
 //! The logs of sessions.
 
 use futures_util::future::BoxFuture;
-use petasos_core::event::Event;
+use petasos_core::event::{Event, Payload};
 use petasos_core::ids::SessionId;
 use rusqlite::{Connection, Row, params};
 
@@ -35,6 +35,14 @@ impl EventLog for SqliteStore {
         let id = session_id.clone();
         Box::pin(self.readers().read(move |connection| match sessions::find(connection, &id)? {
             Some(found) => log_range::read(connection, &found, &query),
+            None => Ok(Vec::new()),
+        }))
+    }
+
+    fn amendments<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Vec<Event>>> {
+        let id = session_id.clone();
+        Box::pin(self.readers().read(move |connection| match sessions::find(connection, &id)? {
+            Some(found) => log_range::amendments(connection, &found),
             None => Ok(Vec::new()),
         }))
     }
@@ -154,6 +162,9 @@ fn store(
         let fixed = checksum::of(&[&target.id, &sequence, &name, &created_at, payload])?;
         let checksum = fixed + checksum::of_time(processed_at)?;
         insert.execute(params![target.key, sequence, name, created_at, processed_at, payload, checksum])?;
+        if let Payload::EventsDeleted(deleted) = &event.payload {
+            message_index::forget(connection, target.key, deleted.from, event.sequence)?;
+        }
         if let Some(user_id) = &target.user_id {
             message_index::note(connection, target.key, event)?;
             if let Some(tool) = granted(event) {

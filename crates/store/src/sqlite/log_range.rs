@@ -10,6 +10,7 @@ use rusqlite::{Connection, Row, params};
 use super::checksum::{self, Checksum};
 use super::columns::{Json, Nanos, Unsigned, damaged, time, unreadable};
 use super::sessions::{Found, what};
+use super::statement;
 use crate::contract::{EventQuery, Order};
 use crate::error::Result;
 
@@ -64,6 +65,20 @@ pub(super) fn read(connection: &Connection, found: &Found, query: &EventQuery) -
         }
         Scan::Surplus => Err(damaged(connection, log_of(id), "it has events that were never appended")),
     }
+}
+
+/// The condition is that of the index that has them. It is named, since SQLite would rather read the log.
+const AMENDMENTS: &str = "SELECT sequence, type, created_at, payload, processed_at, checksum
+    FROM events INDEXED BY events_amending WHERE session = ? AND type IN ('session.events_deleted', 'session.event_metadata_changed') ORDER BY sequence";
+
+/// The events that change what others say.
+pub(super) fn amendments(connection: &Connection, found: &Found) -> Result<Vec<Event>> {
+    let id = &found.record.header.id;
+    let read_row = |row: &Row<'_>| {
+        check(row, 0, Checksum::default().values(&[&id.as_str()])?)?;
+        event(row, id, row.get::<_, Unsigned>(0)?.0)
+    };
+    statement::all(connection, AMENDMENTS, [found.key], read_row).map_err(unreadable(connection, log_of(id)))
 }
 
 fn log_of(id: &SessionId) -> String {
@@ -130,4 +145,19 @@ fn event(row: &Row<'_>, id: &SessionId, sequence: u64) -> rusqlite::Result<Event
         processed_at: time(row.get(4)?),
         payload: row.get::<_, Json<_>>(3)?.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::migrate;
+
+    #[test]
+    fn what_hardly_any_log_has_is_found_without_reading_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate::migrate(&connection, migrate::known_version()).unwrap();
+        let sql = format!("EXPLAIN QUERY PLAN {AMENDMENTS}");
+        let plan: Vec<String> = statement::all(&connection, &sql, [1], |row| row.get(3)).unwrap();
+        assert!(plan.join("; ").contains("INDEX events_amending"), "{plan:?}");
+    }
 }

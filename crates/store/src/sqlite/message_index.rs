@@ -69,10 +69,16 @@ pub(super) fn note(connection: &Connection, session: i64, event: &Event) -> rusq
     Ok(())
 }
 
-/// Takes the messages of a session up to a sequence out of the index.
-pub(super) fn forget(connection: &Connection, session: i64, through: i64) -> rusqlite::Result<()> {
-    let Some(first) = row_id(session, 0) else { return Ok(()) };
-    let range = [first, first | through.min(SEQUENCES - 1)];
+/// Takes messages of a session out of the index, both ends included.
+pub(super) fn forget(
+    connection: &Connection,
+    session: i64,
+    first: u64,
+    through: u64,
+) -> rusqlite::Result<()> {
+    let last = through.min(SEQUENCES.unsigned_abs() - 1);
+    let (Some(first), Some(last)) = (row_id(session, first), row_id(session, last)) else { return Ok(()) };
+    let range = [first, last];
     statement::execute(connection, "DELETE FROM unindexed_messages WHERE id BETWEEN ? AND ?", range)?;
     statement::execute(connection, "DELETE FROM message_index WHERE rowid BETWEEN ? AND ?", range)?;
     Ok(())

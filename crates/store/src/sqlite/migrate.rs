@@ -19,6 +19,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/007_kept_checksums.sql"),
     include_str!("migrations/008_customers.sql"),
     include_str!("migrations/009_routines.sql"),
+    include_str!("migrations/010_amendments.sql"),
+    include_str!("migrations/011_tags.sql"),
 ];
 
 /// The version that this release writes.

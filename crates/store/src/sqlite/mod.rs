@@ -37,6 +37,7 @@ mod session_list;
 mod sessions;
 mod skills;
 mod statement;
+mod tags;
 mod usage;
 mod variables;
 mod wal;

@@ -7,11 +7,12 @@ use petasos_core::ids::{RoutineId, RunId, SessionId, TenantId};
 use petasos_core::run::{RunRecord, RunSession, RunStatus};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, Params, Row, params};
+use serde_json::Map;
 
 use super::checksum::{self, Checksum};
 use super::columns::{Json, Nanos, Parsed, failed, json, limit, nanos, time, unreadable};
 use super::cursor::{self, Listing, Place};
-use super::{SqliteStore, deliveries, sessions, statement};
+use super::{SqliteStore, customers, deliveries, sessions, statement};
 use crate::contract::{NewRun, Overdue, Page, PageRequest, RunAdded, RunEnd, RunStore};
 use crate::error::{Error, Result};
 
@@ -111,12 +112,15 @@ fn what(id: &RunId) -> String {
 }
 
 fn add(connection: &Connection, new: &NewRun) -> Result<RunAdded> {
-    let NewRun { run, session, callback } = new;
+    let NewRun { run, session, customer, callback } = new;
     if let Some(known) = by_key(connection, &run.tenant, &run.routine_id, &run.idempotency_key)? {
         return Ok(RunAdded::Known(Box::new(known)));
     }
     if let Some(session) = session {
         sessions::create(connection, session)?;
+    }
+    if let Some(customer) = customer {
+        customers::create(connection, customer, &Map::new())?;
     }
     let leaves = session.is_some() && run.given.session == RunSession::Ephemeral;
     insert(connection, run, leaves).map_err(failed(format!("create {}", what(&run.id))))?;

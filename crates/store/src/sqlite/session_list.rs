@@ -95,6 +95,9 @@ fn conditions(tenant: &TenantId, filter: &SessionFilter, start: Option<Place>) -
     if let Some(user_id) = &filter.user_id {
         conditions.text("user_id = ?", user_id);
     }
+    if filter.without_user {
+        conditions.add("user_id IS NULL", []);
+    }
     match filter.status {
         Some(Status::Running) => conditions.add("status = 'running'", []),
         Some(Status::Idle) => conditions.add("status = 'idle'", []),
@@ -141,6 +144,7 @@ mod tests {
             (all.clone(), "sessions_newest"),
             (SessionFilter { agent_id: agent_id.clone(), ..all.clone() }, "sessions_of_agent"),
             (SessionFilter { user_id: user_id.clone(), ..all.clone() }, "sessions_of_user"),
+            (SessionFilter { without_user: true, ..all.clone() }, "sessions_newest"),
             (SessionFilter { only_archived: true, ..all.clone() }, "sessions_newest"),
             (SessionFilter { oldest_first: true, ..all.clone() }, "sessions_newest"),
             (SessionFilter { metadata: vec![("a".into(), "b".into())], ..all.clone() }, "sessions_newest"),

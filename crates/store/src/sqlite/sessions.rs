@@ -253,15 +253,15 @@ pub(super) fn sweep(connection: &Connection) -> Result<bool> {
         let is_there = "SELECT 1 FROM sessions WHERE key = ?";
         let sql = "SELECT max(sequence) FROM
             (SELECT sequence FROM events WHERE session = ? ORDER BY sequence LIMIT ?)";
-        let through: Option<i64> = match statement::first(connection, is_there, [key], |_| Ok(()))? {
+        let through: Option<Unsigned> = match statement::first(connection, is_there, [key], |_| Ok(()))? {
             Some(()) => None,
             None => statement::first(connection, sql, [key, SWEPT_AT_ONCE], |row| row.get(0))?.flatten(),
         };
         match through {
             Some(through) => {
-                message_index::forget(connection, key, through)?;
+                message_index::forget(connection, key, 0, through.0)?;
                 let sql = "DELETE FROM events WHERE session = ? AND sequence <= ?";
-                statement::execute(connection, sql, [key, through])?;
+                statement::execute(connection, sql, params![key, through])?;
             }
             None => {
                 statement::execute(connection, "DELETE FROM removed_sessions WHERE session = ?", [key])?;

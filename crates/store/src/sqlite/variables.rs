@@ -2,15 +2,15 @@
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use petasos_core::customer::{ContextVariable, VariableValue};
-use petasos_core::ids::TenantId;
+use petasos_core::customer::{ContextVariable, EVERYBODY, FOR_AGENT, VariableValue, WITH_TAG};
+use petasos_core::ids::{AgentId, TenantId};
 use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
 
 use super::checksum::{self, Checksum};
 use super::columns::{Json, Nanos, failed, json, unreadable};
-use super::{SqliteStore, statement};
-use crate::contract::{KnownValue, VariableStore};
+use super::{SqliteStore, statement, tags};
+use crate::contract::{Bearer, KnownValue, VariableStore};
 use crate::error::{Error, Result};
 
 /// What the ids of variables and values start with; their keys follow.
@@ -79,9 +79,12 @@ impl VariableStore for SqliteStore {
         let (tenant, id) = (tenant.clone(), id.to_owned());
         let delete = move |connection: &Connection| {
             let Some(key) = key_of(VARIABLE, &id) else { return Ok(false) };
-            let sql = "DELETE FROM context_variables WHERE key = ? AND tenant = ?";
-            let deleted = statement::execute(connection, sql, params![key, tenant.as_str()]);
-            Ok(deleted.map_err(failed(format!("delete the context variable {id}")))? > 0)
+            let run = || {
+                tags::forget(connection, &tenant, (Bearer::Variable, &id))?;
+                let sql = "DELETE FROM context_variables WHERE key = ? AND tenant = ?";
+                statement::execute(connection, sql, params![key, tenant.as_str()])
+            };
+            Ok(run().map_err(failed(format!("delete the context variable {id}")))? > 0)
         };
         Box::pin(self.writer().write(delete))
     }
@@ -102,6 +105,21 @@ impl VariableStore for SqliteStore {
             };
             statement::all(connection, &sql, params![tenant.as_str(), customer], read_row)
                 .map_err(unreadable(connection, format!("what is known about customer {customer}")))
+        };
+        Box::pin(self.readers().read(read))
+    }
+
+    fn values_for<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+        customer: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<Vec<KnownValue>>> {
+        let (tenant, agent_id) = (tenant.clone(), agent_id.clone());
+        let customer = customer.map(str::to_owned);
+        let read = move |connection: &Connection| {
+            told(connection, &tenant, agent_id.as_str(), customer.as_deref())
+                .map_err(unreadable(connection, "what is known about a customer"))
         };
         Box::pin(self.readers().read(read))
     }
@@ -162,6 +180,29 @@ impl VariableStore for SqliteStore {
         };
         Box::pin(self.writer().write(delete))
     }
+}
+
+fn told(
+    connection: &Connection,
+    tenant: &TenantId,
+    agent_id: &str,
+    customer: Option<&str>,
+) -> rusqlite::Result<Vec<KnownValue>> {
+    let sql = format!(
+        "WITH agent_tags (tag) AS (SELECT tag FROM tagged WHERE tenant = ?1 AND kind = 'agent' AND id = ?2
+            UNION ALL SELECT '{FOR_AGENT}' || ?2),
+        variable_tags (key, tag) AS (SELECT v.key, t.tag FROM context_variables v
+            JOIN tagged t ON t.tenant = ?1 AND t.kind = 'variable' AND t.id = '{VARIABLE}' || v.key WHERE v.tenant = ?1)
+        SELECT {OF_VARIABLE}, {OF_VALUE} FROM variable_values x JOIN context_variables v ON v.key = x.variable
+        WHERE v.tenant = ?1 AND (x.customer IN (?3, '{EVERYBODY}') OR x.customer IN (
+                SELECT '{WITH_TAG}' || tag FROM tagged WHERE tenant = ?1 AND kind = 'customer' AND id = ?3))
+            AND (NOT EXISTS (SELECT 1 FROM variable_tags w WHERE w.key = v.key) OR EXISTS (
+                SELECT 1 FROM variable_tags w JOIN agent_tags USING (tag) WHERE w.key = v.key))
+        ORDER BY v.key, CASE x.customer WHEN '{EVERYBODY}' THEN 0 WHEN ?3 THEN 2 ELSE 1 END, x.key"
+    );
+    let read_row =
+        |row: &Row<'_>| Ok(KnownValue { variable: read_variable(row, 0)?, value: read_value(row, 5)?.1 });
+    statement::all(connection, &sql, params![tenant.as_str(), agent_id, customer], read_row)
 }
 
 /// Sets and forgets what is known about a customer, by the names of variables, which are made if need be.

@@ -1,10 +1,10 @@
 //! Checks of customers and of what is known about them.
 
-use petasos_core::customer::{ContextVariable, Customer};
+use petasos_core::customer::{ContextVariable, Customer, Tag};
 use serde_json::{Map, Value, json};
 
 use super::make::{at, page, tenant};
-use crate::{CustomerChange, Error, Order, Store};
+use crate::{Bearer, CustomerChange, Error, Order, Store};
 
 fn map(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
@@ -145,4 +145,70 @@ pub async fn variables_belong_to_one_tenant(store: &impl Store) {
     assert!(!store.delete_variable(&other, &plan.id).await.unwrap());
     assert!(store.delete_variable(&default, &plan.id).await.unwrap());
     assert_eq!(known(store, "anna").await, json!({}));
+}
+
+pub async fn tags_go_from_whatever_bears_them(store: &impl Store) {
+    let ours = tenant("default");
+    created(store, "anna", 1, json!({})).await;
+    let vip = store.create_tag(&ours, "vip").await.unwrap();
+    let late = store.create_tag(&ours, "late").await.unwrap();
+    assert!(matches!(store.create_tag(&ours, "vip").await, Err(Error::AlreadyExists { .. })));
+    assert_eq!(store.tags(&ours).await.unwrap(), [vip.clone(), late.clone()]);
+    assert!(store.tags(&tenant("other")).await.unwrap().is_empty());
+    let anna = (Bearer::Customer, "anna");
+    let both = vec![vip.id.clone(), late.id.clone()];
+    store.change_tags(&ours, anna, both.clone(), vec![]).await.unwrap();
+    store.change_tags(&ours, anna, both, vec!["none".into()]).await.unwrap();
+    let of = async |kind| {
+        let found = store.tags_of(&ours, kind, vec!["anna".into(), "ben".into()]).await.unwrap();
+        found.into_iter().map(|(_, tag)| tag).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Bearer::Customer).await, [vip.id.clone(), late.id.clone()]);
+    assert!(of(Bearer::Agent).await.is_empty());
+    let renamed = Tag { name: "late".into(), ..vip.clone() };
+    assert!(matches!(store.rename_tag(&ours, renamed).await, Err(Error::AlreadyExists { .. })));
+    assert!(store.rename_tag(&ours, Tag { name: "gold".into(), ..vip.clone() }).await.unwrap());
+    assert!(
+        store.delete_tag(&ours, &late.id).await.unwrap() && !store.delete_tag(&ours, &late.id).await.unwrap()
+    );
+    assert!(!store.delete_tag(&tenant("other"), &vip.id).await.unwrap());
+    assert_eq!(of(Bearer::Customer).await, [vip.id.as_str()]);
+    store.delete_customer(&ours, "anna").await.unwrap();
+    assert!(of(Bearer::Customer).await.is_empty());
+}
+
+pub async fn a_turn_is_told_what_is_most_particular(store: &impl Store) {
+    let (ours, agent) = (tenant("default"), "helper".parse().unwrap());
+    created(store, "anna", 1, json!({ "plan": "pro" })).await;
+    let told = async |customer: Option<&str>| {
+        let values = store.values_for(&ours, &agent, customer).await.unwrap();
+        Value::from(
+            values.into_iter().map(|known| (known.variable.name, known.value.data)).collect::<Map<_, _>>(),
+        )
+    };
+    let plan = store.variables(&ours).await.unwrap().remove(0);
+    let vip = store.create_tag(&ours, "vip").await.unwrap();
+    let with_tag = format!("tag:{}", vip.id);
+    for (key, data) in [("DEFAULT", "free"), (with_tag.as_str(), "gold")] {
+        store.set_value(&ours, &plan.id, key, json!(data), at(2)).await.unwrap();
+    }
+    store.change_tags(&ours, (Bearer::Customer, "ben"), vec![vip.id.clone()], vec![]).await.unwrap();
+    assert_eq!(told(None).await, json!({ "plan": "free" }));
+    assert_eq!(told(Some("carl")).await, json!({ "plan": "free" }));
+    assert_eq!(told(Some("ben")).await, json!({ "plan": "gold" }));
+    assert_eq!(told(Some("anna")).await, json!({ "plan": "pro" }));
+    // A variable with tags is for the agents that have one of them.
+    let tag = async |kind, id: &str, tag: &str| {
+        store.change_tags(&ours, (kind, id), vec![tag.to_owned()], vec![]).await.unwrap();
+    };
+    tag(Bearer::Variable, &plan.id, &vip.id).await;
+    assert_eq!(told(Some("anna")).await, json!({}));
+    tag(Bearer::Variable, &plan.id, "agent:helper").await;
+    assert_eq!(told(Some("anna")).await, json!({ "plan": "pro" }));
+    store
+        .change_tags(&ours, (Bearer::Variable, &plan.id), vec![], vec!["agent:helper".into()])
+        .await
+        .unwrap();
+    tag(Bearer::Agent, "helper", &vip.id).await;
+    assert_eq!(told(Some("anna")).await, json!({ "plan": "pro" }));
 }

@@ -121,6 +121,22 @@ pub async fn events_are_found_by_type(store: &impl Store) {
     assert!(find(&["no.such", "it's"], Order::Ascending, 9).await.is_empty());
 }
 
+pub async fn what_changes_other_events_is_found_by_itself(store: &impl Store) {
+    for id in ["one", "two"] {
+        store.create_session(session(id, 0)).await.unwrap();
+    }
+    assert!(store.amendments(&session_id("one")).await.unwrap().is_empty());
+    let deleted = payload(json!({ "type": "session.events_deleted", "from": 1 }));
+    let noted =
+        payload(json!({ "type": "session.event_metadata_changed", "sequence": 3, "metadata": { "a": 1 } }));
+    let given = append("one", 0, vec![user_message("x"), deleted, user_message("y"), noted]);
+    store.append(given.clone()).await.unwrap();
+    let found = store.amendments(&session_id("one")).await.unwrap();
+    assert_eq!(found, [given.events[1].clone(), given.events[3].clone()]);
+    assert!(store.amendments(&session_id("two")).await.unwrap().is_empty());
+    assert!(store.amendments(&session_id("none")).await.unwrap().is_empty());
+}
+
 pub async fn user_events_are_taken_up_once(store: &impl Store) {
     store.create_session(session("one", 0)).await.unwrap();
     store

@@ -77,6 +77,7 @@ macro_rules! store_contract {
                 the_view_is_replaced
                 a_part_of_a_log_is_read_in_either_order
                 events_are_found_by_type
+                what_changes_other_events_is_found_by_itself
                 user_events_are_taken_up_once
                 an_event_may_take_up_another_of_the_same_append
                 the_newest_checkpoint_counts
@@ -124,6 +125,8 @@ macro_rules! store_contract {
                 customers_are_listed_in_pages_either_way_round
                 what_is_known_is_set_read_and_forgotten
                 variables_belong_to_one_tenant
+                tags_go_from_whatever_bears_them
+                a_turn_is_told_what_is_most_particular
             }
             routines {
                 a_routine_is_read_as_it_was_given

@@ -50,7 +50,7 @@ fn run(number: i64) -> RunRecord {
 
 async fn add(store: &impl Store, run: &RunRecord) -> RunAdded {
     let session = Some(session(run.session_id.as_str(), 0));
-    store.add_run(NewRun { run: run.clone(), session, callback: None }).await.unwrap()
+    store.add_run(NewRun { run: run.clone(), session, customer: None, callback: None }).await.unwrap()
 }
 
 fn opened(run: &RunRecord) -> Payload {
@@ -141,7 +141,10 @@ pub async fn runs_are_found_by_what_they_wait_for(store: &impl Store) {
     let mut second = run(4);
     second.session_id = run(1).session_id;
     second.given.session = RunSession::Given;
-    store.add_run(NewRun { run: second.clone(), session: None, callback: None }).await.unwrap();
+    store
+        .add_run(NewRun { run: second.clone(), session: None, customer: None, callback: None })
+        .await
+        .unwrap();
     assert_eq!(store.waiting_runs(&run(1).session_id).await.unwrap(), [run(1), second.clone()]);
     store.append(append("session_1", 0, vec![opened(&run(1))])).await.unwrap();
     assert_eq!(store.waiting_runs(&run(1).session_id).await.unwrap(), [second.clone()]);

@@ -42,6 +42,15 @@ pub async fn a_message_is_found_as_soon_as_it_is_appended(store: &impl Store) {
     store.append(append("one", 3, vec![user_message("And the kettle?")])).await.unwrap();
     assert_eq!(found(store, "kettle").await, [4]);
     assert!(found(store, "status_running").await.is_empty());
+    // What is deleted is not found any more, indexed or not.
+    store.append(append("one", 4, vec![user_message("And the spoon?")])).await.unwrap();
+    let deleted = serde_json::json!({ "type": "session.events_deleted", "from": 3 });
+    let deleted = serde_json::from_value(deleted).unwrap();
+    store.append(append("one", 5, vec![deleted])).await.unwrap();
+    for gone in ["shelf", "kettle", "spoon"] {
+        assert!(found(store, gone).await.is_empty(), "{gone}");
+    }
+    assert_eq!(found(store, "teapot").await, [1]);
 }
 
 pub async fn words_are_matched_by_what_they_mean(store: &impl Store) {

@@ -80,6 +80,7 @@ pub async fn filters_narrow_the_list(store: &impl Store) {
     let idle = SessionFilter { status: Some(Status::Idle), user_id: anna(), ..all() };
     check(idle, &["writer-anna"]).await;
     check(SessionFilter { user_id: Some("nobody".into()), ..all() }, &[]).await;
+    check(SessionFilter { without_user: true, ..all() }, &["helper"]).await;
 }
 
 pub async fn metadata_is_matched_by_its_text(store: &impl Store) {

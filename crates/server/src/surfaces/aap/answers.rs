@@ -71,7 +71,7 @@ pub(super) fn read(state: &State, messages: &[TurnMessage]) -> Result<Sent, Prob
     } else {
         sent.answers(&pending_calls(state), answers)?;
         if !says_nothing(&said_by_user) {
-            let message = UserMessage { content: said_by_user, place: MessagePlace::JoinsTurn };
+            let message = UserMessage { place: MessagePlace::JoinsTurn, ..UserMessage::new(said_by_user) };
             sent.events.push(UserEvent::Message(message));
         }
     }

@@ -51,7 +51,10 @@ impl Seed {
             HistoryMessage::User { content } => {
                 self.refuse_while_open(path)?;
                 let content = content::read(content, &in_content)?;
-                self.log.push(Payload::UserMessage(UserMessage { content, place: MessagePlace::Seeded }));
+                self.log.push(Payload::UserMessage(UserMessage {
+                    place: MessagePlace::Seeded,
+                    ..UserMessage::new(content)
+                }));
             }
             HistoryMessage::Assistant { content } => {
                 self.refuse_while_open(path)?;

@@ -5,17 +5,17 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::routing;
-use petasos_core::event::{Block, Event, PersonMessage, UserMessage};
+use petasos_core::event::Event;
 use petasos_core::ids::SessionId;
 use petasos_core::key::KeyScope;
-use petasos_core::step::UserEvent;
 use petasos_engine::Engine;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::errors::CodedError;
 use super::follow::{self, Filter, Fold, Reading};
+use super::requests::{Author, kinds, person_message, user_message};
 use super::types::{ConversationEvent, KINDS};
 use super::view::ConversationView;
 use crate::auth::{ReadsSessions, WritesSessions};
@@ -25,10 +25,6 @@ use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
-
-/// The most characters of one message.
-pub(crate) const MAX_MESSAGE_CHARS: usize = 100_000;
-const MAX_AUTHOR_CHARS: usize = 256;
 
 pub(super) fn api() -> Api {
     let post = Operation::new::<ConversationEvent>(
@@ -87,31 +83,16 @@ async fn create(
 ) -> Result<(StatusCode, Json<ConversationEvent>), Problem> {
     let session_id: SessionId = id("session", &session)?;
     let event = match body {
-        PostEvent::UserMessage { text } => {
-            let text = said("text", text, MAX_MESSAGE_CHARS)?;
-            UserEvent::Supersede(UserMessage::new(vec![Block::text(text)]))
+        PostEvent::UserMessage { text } => user_message("text", text, Map::new())?,
+        PostEvent::HumanAgentMessage { text, author } => {
+            let author = Author { field: "author", name: author, id: None };
+            person_message(Some(author), "text", text, Map::new())?
         }
-        PostEvent::HumanAgentMessage { text, author } => UserEvent::PersonMessage(PersonMessage {
-            text: said("text", text, MAX_MESSAGE_CHARS)?,
-            author: Some(said("author", author, MAX_AUTHOR_CHARS)?),
-            author_id: None,
-        }),
     };
     let taken = engine.send(&tenant, &session_id, vec![event]).await?;
     let shown = taken.iter().find_map(|event| ConversationView::default().push(event));
     let shown = shown.ok_or_else(|| Problem::internal("a message that was taken is not shown"))?;
     Ok((StatusCode::CREATED, Json(shown)))
-}
-
-/// A text that says something, and not too much.
-pub(crate) fn said(field: &str, text: String, most: usize) -> Result<String, Problem> {
-    match text.chars().count() {
-        _ if text.trim().is_empty() => Err(Problem::validation(field, "says nothing")),
-        count if count > most => {
-            Err(Problem::validation(field, format!("has {count} characters; at most {most} are allowed")))
-        }
-        _ => Ok(text),
-    }
 }
 
 async fn list(
@@ -129,15 +110,4 @@ async fn list(
     // Whoever waits, waits with as little as possible.
     drop((query, headers));
     follow::respond(&app, &tenant, &session_id, ConversationView::default(), reading, filter).await
-}
-
-/// The kinds of a comma list; none for all.
-pub(crate) fn kinds(list: Option<&str>, known: &[&'static str]) -> Result<Vec<&'static str>, Problem> {
-    let names = list.into_iter().filter(|list| !list.is_empty()).flat_map(|list| list.split(','));
-    let read = |name: &str| {
-        let found = known.iter().find(|kind| **kind == name.trim()).copied();
-        let problem = || format!("{name:?} is not a kind; there are: {}", known.join(", "));
-        found.ok_or_else(|| Problem::validation("kinds", problem()))
-    };
-    names.map(read).collect()
 }

@@ -9,16 +9,16 @@ mod events;
 mod failure;
 pub(crate) mod follow;
 mod patch;
+pub(crate) mod requests;
 mod sessions;
 pub(crate) mod types;
 mod view;
 mod webhook;
 
 pub(crate) use errors::{CodedError, error};
-pub(crate) use events::{MAX_MESSAGE_CHARS, kinds, said};
 pub(crate) use follow::Fold;
 pub(crate) use patch::Patch;
-pub(crate) use sessions::{PLATFORM, check_title, oldest_first};
+pub(crate) use sessions::DEFAULT_AGENT;
 pub(crate) use types::ConversationEvent;
 pub(crate) use view::{ConversationView, place};
 pub use webhook::conversation_view;

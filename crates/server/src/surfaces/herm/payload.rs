@@ -270,6 +270,8 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::PersonNote(_)
         | Stored::ApplicationEvent(_)
         | Stored::ConversationChanged(_)
+        | Stored::EventsDeleted(_)
+        | Stored::EventMetadataChanged(_)
         | Stored::CustomerVariables(_)
         | Stored::MessageSeeded {}
         | Stored::RunOpened(_)

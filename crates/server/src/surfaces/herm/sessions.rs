@@ -288,8 +288,7 @@ async fn list(
         metadata: query.keyed("metadata").map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
         include_archived: query.parsed("includeArchived", "true or false")?.unwrap_or(false),
         only_archived,
-        include_threads: false,
-        oldest_first: false,
+        ..SessionFilter::default()
     };
     let page = engine.sessions(&tenant, filter, query.page()?).await?;
     Ok(Json(Page::of(page, Session::from)))

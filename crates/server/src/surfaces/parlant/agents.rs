@@ -1,37 +1,47 @@
-//! Agents in raw shape, to be read only: they are made in files and over `/v1/agents`.
+//! Agents in raw shape. One that is made here has the model of the agent that conversations have by default, since this
+//! dialect has no word for models; everything else about agents is in files and over `/v1/agents`.
 
 use axum::Json;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::routing;
-use petasos_core::agent::AgentVersion;
-use petasos_core::ids::AgentId;
+use petasos_core::agent::{AgentDefinition, AgentVersion};
+use petasos_core::ids::{AgentId, TenantId};
 use petasos_core::key::KeyScope;
-use petasos_engine::Engine;
-use petasos_store::PageRequest;
+use petasos_engine::{AgentChange, Engine};
+use petasos_store::{Bearer, PageRequest};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
 
 use super::errors::Detail;
-use crate::auth::ReadsAgents;
+use super::tags::{ChangeTags, of_all};
+use crate::auth::{ReadsAgents, WritesAgents};
+use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
+use crate::surfaces::conversation::DEFAULT_AGENT;
 
 const PAGE: usize = 100;
 
 pub(super) fn api() -> Api {
-    let read = KeyScope::AgentsRead;
+    let (read, write) = (KeyScope::AgentsRead, KeyScope::AgentsWrite);
+    let (all, one) = ("/parlant/agents", "/parlant/agents/{agentId}");
+    let list_all = Operation::new::<Vec<Agent>>("parlantListAgents", "All agents.", read);
+    let make = Operation::new::<Agent>("parlantCreateAgent", "Makes an agent.", write)
+        .takes::<CreateAgent>()
+        .creates();
+    let read_one = Operation::new::<Agent>("parlantGetAgent", "An agent.", read);
+    let change_one =
+        Operation::new::<Agent>("parlantChangeAgent", "Changes an agent.", write).takes::<ChangeAgent>();
+    let archive = Operation::new::<()>("parlantDeleteAgent", "Archives an agent.", write).empty();
     Api::default()
-        .get(
-            "/parlant/agents",
-            routing::get(list),
-            Operation::new::<Vec<Agent>>("parlantListAgents", "All agents.", read).fails_with::<Detail>(),
-        )
-        .get(
-            "/parlant/agents/{agentId}",
-            routing::get(get),
-            Operation::new::<Agent>("parlantGetAgent", "An agent.", read).fails_with::<Detail>(),
-        )
+        .get(all, routing::get(list), list_all.fails_with::<Detail>())
+        .post(all, routing::post(create), make.fails_with::<Detail>())
+        .get(one, routing::get(get), read_one.fails_with::<Detail>())
+        .patch(one, routing::patch(change), change_one.fails_with::<Detail>())
+        .delete(one, routing::delete(delete), archive.fails_with::<Detail>())
 }
 
 /// An agent in raw shape.
@@ -40,6 +50,7 @@ pub(super) fn api() -> Api {
 struct Agent {
     id: AgentId,
     name: String,
+    /// Its instructions.
     description: Option<String>,
     max_engine_iterations: u32,
     composition_mode: &'static str,
@@ -47,7 +58,26 @@ struct Agent {
     tags: Vec<String>,
 }
 
-fn shown(engine: &Engine, agent: AgentVersion) -> Agent {
+/// What an agent is made with. How messages are composed and how often the model is called is the server's to say.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ParlantCreateAgent")]
+struct CreateAgent {
+    name: String,
+    id: Option<String>,
+    description: Option<String>,
+    tags: Option<Vec<String>>,
+}
+
+/// What can be changed about an agent.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ParlantChangeAgent")]
+struct ChangeAgent {
+    name: Option<String>,
+    description: Option<String>,
+    tags: Option<ChangeTags>,
+}
+
+fn shown(engine: &Engine, agent: AgentVersion, tags: Vec<String>) -> Agent {
     let instructions = agent.definition.instructions;
     Agent {
         id: agent.id,
@@ -56,8 +86,14 @@ fn shown(engine: &Engine, agent: AgentVersion) -> Agent {
         max_engine_iterations: engine.turn_model_calls(),
         composition_mode: "fluid",
         message_output_mode: "block",
-        tags: Vec::new(),
+        tags,
     }
+}
+
+/// An agent that is not archived: archived ones are gone, as far as this dialect knows.
+async fn present(engine: &Engine, tenant: &TenantId, agent: &str) -> Result<AgentVersion, Problem> {
+    let found = engine.agent(tenant, &id("agent", agent)?, None).await?;
+    if found.archived_at.is_some() { Err(Problem::not_found("agent", agent)) } else { Ok(found) }
 }
 
 async fn list(
@@ -67,12 +103,46 @@ async fn list(
     let (mut agents, mut after) = (Vec::new(), None);
     loop {
         let page = engine.agents(&tenant, PageRequest { after, limit: PAGE }).await?;
-        agents.extend(page.items.into_iter().map(|agent| shown(&engine, agent)));
+        agents.extend(page.items);
         after = page.next;
         if after.is_none() {
-            return Ok(Json(agents));
+            break;
         }
     }
+    let ids = agents.iter().map(|agent| agent.id.to_string());
+    let mut tags = of_all(&engine, &tenant, Bearer::Agent, ids).await?;
+    let with_tags = |agent: AgentVersion| {
+        let tags = tags.remove(agent.id.as_str()).unwrap_or_default();
+        shown(&engine, agent, tags)
+    };
+    Ok(Json(agents.into_iter().map(with_tags).collect()))
+}
+
+async fn create(
+    State(engine): State<Engine>,
+    WritesAgents(tenant): WritesAgents,
+    Body(body): Body<CreateAgent>,
+) -> Result<(StatusCode, Json<Agent>), Problem> {
+    let tags = ChangeTags::adding(body.tags);
+    tags.check(&engine, &tenant).await?;
+    let agent_id: Option<AgentId> =
+        body.id.map(|id| id.parse().map_err(|error| Problem::validation("id", error))).transpose()?;
+    let model = match engine.agent(&tenant, &id("agent", DEFAULT_AGENT)?, None).await {
+        Ok(usual) => usual.definition.model,
+        Err(petasos_engine::Error::NotFound { .. }) => {
+            let problem = format!("there is no agent {DEFAULT_AGENT} whose model it could have");
+            return Err(Problem::validation("agent", problem));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let definition = json!({
+        "name": body.name, "model": model, "instructions": body.description.unwrap_or_default(),
+    });
+    let definition: AgentDefinition =
+        serde_json::from_value(definition).map_err(|error| Problem::validation("body", error))?;
+    let made = engine.create_agent(&tenant, agent_id, definition).await?;
+    let tags = tags.carry_out(&engine, &tenant, (Bearer::Agent, made.id.as_str())).await?;
+    Ok((StatusCode::CREATED, Json(shown(&engine, made, tags))))
 }
 
 async fn get(
@@ -80,6 +150,35 @@ async fn get(
     ReadsAgents(tenant): ReadsAgents,
     Path(agent): Path<String>,
 ) -> Result<Json<Agent>, Problem> {
-    let agent = engine.agent(&tenant, &id("agent", &agent)?, None).await?;
-    Ok(Json(shown(&engine, agent)))
+    let found = present(&engine, &tenant, &agent).await?;
+    let tags = ChangeTags::default().carry_out(&engine, &tenant, (Bearer::Agent, &agent)).await?;
+    Ok(Json(shown(&engine, found, tags)))
+}
+
+async fn change(
+    State(engine): State<Engine>,
+    WritesAgents(tenant): WritesAgents,
+    Path(agent): Path<String>,
+    Body(body): Body<ChangeAgent>,
+) -> Result<Json<Agent>, Problem> {
+    let tags = body.tags.unwrap_or_default();
+    tags.check(&engine, &tenant).await?;
+    let found = present(&engine, &tenant, &agent).await?;
+    let given = [("name", body.name), ("instructions", body.description)].into_iter();
+    let fields: Map<_, _> =
+        given.filter_map(|(field, value)| Some((field.to_owned(), value?.into()))).collect();
+    let change = AgentChange { fields, expected_version: None };
+    let changed = engine.change_agent(&tenant, &found.id, change).await?;
+    let tags = tags.carry_out(&engine, &tenant, (Bearer::Agent, &agent)).await?;
+    Ok(Json(shown(&engine, changed, tags)))
+}
+
+async fn delete(
+    State(engine): State<Engine>,
+    WritesAgents(tenant): WritesAgents,
+    Path(agent): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let found = present(&engine, &tenant, &agent).await?;
+    engine.archive_agent(&tenant, &found.id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

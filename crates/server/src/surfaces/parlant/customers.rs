@@ -4,22 +4,27 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
+use jiff::Timestamp;
 use petasos_core::customer;
+use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::{Engine, NewCustomer};
-use petasos_store::{CustomerChange, Order, PageRequest};
+use petasos_store::{Bearer, CustomerChange, Order, Page, PageRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::GUEST;
 use super::errors::Detail;
-use super::types::{Listed, Listing};
+use super::tags::{ChangeTags, of_all};
+use super::types::Listed;
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::surfaces::conversation::{Patch, oldest_first};
+use crate::surfaces::conversation::Patch;
+use crate::surfaces::conversation::requests::{Listing, OldestFirst};
 
 const PAGE: usize = 100;
 
@@ -83,13 +88,24 @@ struct Customer {
     tags: Vec<String>,
 }
 
-impl From<customer::Customer> for Customer {
-    fn from(customer: customer::Customer) -> Self {
+impl Customer {
+    fn of(customer: customer::Customer, tags: Vec<String>) -> Self {
         Customer {
             id: customer.id,
             creation_utc: format!("{:.3}", customer.created_at),
             name: customer.name,
             metadata: customer.metadata.into_iter().map(|(key, value)| (key, as_text(value))).collect(),
+            tags,
+        }
+    }
+
+    /// Who stands for the customer of sessions that have none.
+    fn guest() -> Self {
+        Customer {
+            id: GUEST.to_owned(),
+            creation_utc: format!("{:.3}", Timestamp::UNIX_EPOCH),
+            name: "Guest".to_owned(),
+            metadata: Map::new(),
             tags: Vec::new(),
         }
     }
@@ -110,6 +126,8 @@ struct CreateCustomer {
     name: String,
     id: Option<String>,
     metadata: Option<Map<String, Value>>,
+    /// Ids of tags.
+    tags: Option<Vec<String>>,
 }
 
 /// What can be changed about a customer.
@@ -118,6 +136,7 @@ struct CreateCustomer {
 struct ChangeCustomer {
     name: Option<String>,
     metadata: Option<Patch>,
+    tags: Option<ChangeTags>,
 }
 
 async fn create(
@@ -125,10 +144,14 @@ async fn create(
     WritesSessions(tenant): WritesSessions,
     Body(body): Body<CreateCustomer>,
 ) -> Result<(StatusCode, Json<Customer>), Problem> {
-    let CreateCustomer { name, id, metadata } = body;
+    let CreateCustomer { name, id, metadata, tags } = body;
+    let tags = ChangeTags::adding(tags);
+    tags.check(&engine, &tenant).await?;
     let metadata = metadata.unwrap_or_default();
     let new = NewCustomer { id, name, metadata, variables: Map::new() };
-    Ok((StatusCode::CREATED, Json(engine.create_customer(&tenant, new).await?.customer.into())))
+    let made = engine.create_customer(&tenant, new).await?.customer;
+    let tags = tags.carry_out(&engine, &tenant, (Bearer::Customer, &made.id)).await?;
+    Ok((StatusCode::CREATED, Json(Customer::of(made, tags))))
 }
 
 async fn list(
@@ -136,21 +159,17 @@ async fn list(
     ReadsSessions(tenant): ReadsSessions,
     query: Query,
 ) -> Result<Json<Listed<Customer>>, Problem> {
-    let order = if oldest_first(&query)?.unwrap_or(true) { Order::Ascending } else { Order::Descending };
+    let order = if OldestFirst(true).unless(&query)? { Order::Ascending } else { Order::Descending };
     if query.text("limit").is_some() {
         let page = engine.customers(&tenant, order, query.page()?).await?;
-        let next_cursor = page.next.map(|cursor| cursor.0);
-        return Ok(Json(Listed::Page(Listing {
-            items: page.items.into_iter().map(Customer::from).collect(),
-            total_count: engine.count_customers(&tenant).await?,
-            has_more: next_cursor.is_some(),
-            next_cursor,
-        })));
+        let items = with_tags(&engine, &tenant, page.items).await?;
+        let total_count = engine.count_customers(&tenant).await?;
+        return Ok(Json(Listed::Page(Listing::of(Page { items, next: page.next }, total_count))));
     }
     let (mut all, mut after) = (Vec::new(), None);
     loop {
         let page = engine.customers(&tenant, order, PageRequest { after, limit: PAGE }).await?;
-        all.extend(page.items.into_iter().map(Customer::from));
+        all.extend(with_tags(&engine, &tenant, page.items).await?);
         after = page.next;
         if after.is_none() {
             return Ok(Json(Listed::All(all)));
@@ -158,12 +177,33 @@ async fn list(
     }
 }
 
+async fn with_tags(
+    engine: &Engine,
+    tenant: &TenantId,
+    customers: Vec<customer::Customer>,
+) -> Result<Vec<Customer>, Problem> {
+    let ids = customers.iter().map(|customer| customer.id.clone());
+    let mut tags = of_all(engine, tenant, Bearer::Customer, ids).await?;
+    let shown = |customer: customer::Customer| {
+        let tags = tags.remove(&customer.id).unwrap_or_default();
+        Customer::of(customer, tags)
+    };
+    Ok(customers.into_iter().map(shown).collect())
+}
+
 async fn get(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     Path(customer): Path<String>,
 ) -> Result<Json<Customer>, Problem> {
-    Ok(Json(engine.customer(&tenant, &customer).await?.customer.into()))
+    match engine.customer(&tenant, &customer).await {
+        // Sessions that nobody is named for show it, so it can be looked up.
+        Err(petasos_engine::Error::NotFound { .. }) if customer == GUEST => Ok(Json(Customer::guest())),
+        found => {
+            let tags = ChangeTags::default().carry_out(&engine, &tenant, (Bearer::Customer, &customer));
+            Ok(Json(Customer::of(found?.customer, tags.await?)))
+        }
+    }
 }
 
 async fn change(
@@ -172,9 +212,13 @@ async fn change(
     Path(customer): Path<String>,
     Body(body): Body<ChangeCustomer>,
 ) -> Result<Json<Customer>, Problem> {
+    let tags = body.tags.unwrap_or_default();
+    tags.check(&engine, &tenant).await?;
     let metadata = body.metadata.unwrap_or_default().into_merge();
     let change = CustomerChange { name: body.name, metadata, variables: Map::new() };
-    Ok(Json(engine.change_customer(&tenant, &customer, change).await?.customer.into()))
+    let changed = engine.change_customer(&tenant, &customer, change).await?.customer;
+    let tags = tags.carry_out(&engine, &tenant, (Bearer::Customer, &customer)).await?;
+    Ok(Json(Customer::of(changed, tags)))
 }
 
 async fn delete(

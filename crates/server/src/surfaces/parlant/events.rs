@@ -5,8 +5,9 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use axum::routing;
-use petasos_core::ids::{EventId, SessionId};
+use petasos_core::ids::{EventId, SessionId, TenantId};
 use petasos_core::key::KeyScope;
+use petasos_engine::Engine;
 use serde_json::json;
 
 use super::errors::Detail;
@@ -19,7 +20,7 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
 use crate::surfaces::conversation::follow::{self, Filter, Reading};
-use crate::surfaces::conversation::kinds;
+use crate::surfaces::conversation::requests::kinds;
 
 pub(super) fn api() -> Api {
     let read = KeyScope::SessionsRead;
@@ -48,6 +49,11 @@ pub(super) fn api() -> Api {
             "/parlant/sessions/{sessionId}/events/{eventId}",
             routing::get(get),
             Operation::new::<RawEvent>("parlantReadEvent", "One event of a session.", read)
+                .query(
+                    "wait_for_completion",
+                    "Has no effect: messages are whole.",
+                    json!({ "type": "boolean" }),
+                )
                 .fails_with::<Detail>(),
         )
 }
@@ -71,7 +77,7 @@ async fn list(
     });
     // Whoever waits, waits with as little as possible.
     drop((query, headers));
-    let fold = RawView::of(&app.engine.session(&tenant, &session_id).await?.header);
+    let fold = view(&app.engine, &tenant, &session_id).await?;
     follow::respond(&app, &tenant, &session_id, fold, reading, filter).await
 }
 
@@ -81,10 +87,24 @@ async fn get(
     Path((session, event)): Path<(String, String)>,
 ) -> Result<Json<RawEvent>, Problem> {
     let session_id: SessionId = id("session", &session)?;
-    let record = app.engine.session(&tenant, &session_id).await?;
-    let not_found = || Problem::not_found("event", &event);
-    let sequence = EventId::sequence_in(&event, &session_id).ok_or_else(not_found)?;
-    let fold = RawView::of(&record.header);
-    let found = follow::one(&app, &tenant, &session_id, fold, sequence).await?;
-    found.map(Json).ok_or_else(not_found)
+    Ok(Json(one(&app, &tenant, &session_id, &event).await?))
+}
+
+/// A fold for the events of a session, as they are now.
+async fn view(engine: &Engine, tenant: &TenantId, session_id: &SessionId) -> Result<RawView, Problem> {
+    let header = engine.session(tenant, session_id).await?.header;
+    Ok(RawView::of(&header, engine.amendments(tenant, session_id).await?))
+}
+
+/// An event by its id.
+pub(super) async fn one(
+    app: &App,
+    tenant: &TenantId,
+    session_id: &SessionId,
+    event: &str,
+) -> Result<RawEvent, Problem> {
+    let fold = view(&app.engine, tenant, session_id).await?;
+    let not_found = || Problem::not_found("event", event);
+    let sequence = EventId::sequence_in(event, session_id).ok_or_else(not_found)?;
+    follow::one(app, tenant, session_id, fold, sequence).await?.ok_or_else(not_found)
 }

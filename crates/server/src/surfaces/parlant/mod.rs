@@ -4,11 +4,13 @@
 //! it is from and which turn it belongs to.
 
 mod agents;
+mod amend;
 mod customers;
 mod errors;
 mod events;
 mod post;
 mod sessions;
+mod tags;
 mod types;
 mod variables;
 mod view;
@@ -24,7 +26,9 @@ pub(crate) fn api() -> Api {
     sessions::api()
         .and(events::api())
         .and(post::api())
+        .and(amend::api())
         .and(customers::api())
         .and(variables::api())
         .and(agents::api())
+        .and(tags::api())
 }

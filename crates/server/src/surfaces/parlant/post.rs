@@ -4,9 +4,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
-use petasos_core::event::{
-    ApplicationContent, ApplicationEvent, Block, Event, PersonMessage, PersonNote, UserMessage,
-};
+use petasos_core::agent::metadata_problem;
+use petasos_core::amendments::Amendments;
+use petasos_core::event::{ApplicationContent, ApplicationEvent, Event, PersonNote};
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::key::KeyScope;
 use petasos_core::step::UserEvent;
@@ -25,10 +25,10 @@ use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::server::App;
+use crate::surfaces::conversation::follow;
+use crate::surfaces::conversation::requests::{Author, message_text, person_message, user_message};
 use crate::surfaces::conversation::types::StatusName;
-use crate::surfaces::conversation::{MAX_MESSAGE_CHARS, follow, said};
 
-const MAX_NAME_CHARS: usize = 256;
 /// Who may add what the model does not see.
 const SOURCES: [&str; 6] =
     ["customer", "customer_ui", "human_agent", "human_agent_on_behalf_of_ai_agent", "ai_agent", "system"];
@@ -59,6 +59,8 @@ struct CreateEvent {
     guidelines: Option<Vec<Guideline>>,
     data: Option<Value>,
     status: Option<String>,
+    /// The application's own tags, which the model does not see.
+    metadata: Option<Map<String, Value>>,
     /// Whether the agent acts on an internal note at once; it does unless this is false.
     trigger_processing: Option<bool>,
 }
@@ -96,7 +98,7 @@ async fn create(
         // Whoever asks the agent to speak gets to see that it has begun.
         event = status_after(&app.engine, &tenant, &session_id, &event).await?.unwrap_or(event);
     }
-    let fold = RawView::of(&header);
+    let fold = RawView::of(&header, Amendments::default());
     let shown = follow::one(&app, &tenant, &session_id, fold, event.sequence).await?;
     Ok((StatusCode::CREATED, Json(shown.ok_or_else(lost)?)))
 }
@@ -121,12 +123,16 @@ async fn status_after(
     Ok(engine.events(tenant, session_id, query).await?.into_iter().next())
 }
 
-fn read(body: CreateEvent) -> Result<UserEvent, Problem> {
+fn read(mut body: CreateEvent) -> Result<UserEvent, Problem> {
+    let metadata = body.metadata.take().unwrap_or_default();
+    if let Some(problem) = metadata_problem(&metadata) {
+        return Err(Problem::validation("metadata", problem));
+    }
     match body.kind.as_str() {
-        "message" => message(body),
+        "message" => message(body, metadata),
         "custom" => {
             let data = body.data.ok_or_else(|| missing("data"))?;
-            added(body.source, ApplicationContent::Custom { data })
+            added(body.source, ApplicationContent::Custom { data }, metadata)
         }
         "status" => {
             let status = body.status.ok_or_else(|| missing("status"))?;
@@ -137,7 +143,7 @@ fn read(body: CreateEvent) -> Result<UserEvent, Problem> {
                 Some(Value::Object(data)) => data,
                 Some(_) => return Err(Problem::validation("data", "must be an object")),
             };
-            added(body.source, ApplicationContent::Status { status, data })
+            added(body.source, ApplicationContent::Status { status, data }, metadata)
         }
         kind => Err(Problem::validation(
             "kind",
@@ -146,41 +152,42 @@ fn read(body: CreateEvent) -> Result<UserEvent, Problem> {
     }
 }
 
-fn added(source: String, content: ApplicationContent) -> Result<UserEvent, Problem> {
+fn added(
+    source: String,
+    content: ApplicationContent,
+    metadata: Map<String, Value>,
+) -> Result<UserEvent, Problem> {
     if !SOURCES.contains(&source.as_str()) {
         return Err(unknown_source(&source));
     }
-    Ok(UserEvent::Application(ApplicationEvent { source, content }))
+    Ok(UserEvent::Application(ApplicationEvent { source, content, metadata }))
 }
 
-fn message(body: CreateEvent) -> Result<UserEvent, Problem> {
-    let text = body.message.map(|text| said("message", text, MAX_MESSAGE_CHARS)).transpose()?;
-    let needed = || missing("message");
+fn message(body: CreateEvent, metadata: Map<String, Value>) -> Result<UserEvent, Problem> {
+    let field = "message";
+    let needed = |text: Option<String>| text.ok_or_else(|| missing(field));
     match body.source.as_str() {
-        "customer" => Ok(UserEvent::Supersede(UserMessage::new(vec![Block::text(text.ok_or_else(needed)?)]))),
+        "customer" => user_message(field, needed(body.message)?, metadata),
         "human_agent" => {
             let Participant { id, display_name } =
                 body.participant.ok_or_else(|| missing("participant.display_name"))?;
-            let author = said("participant.display_name", display_name, MAX_NAME_CHARS)?;
-            let text = text.ok_or_else(needed)?;
-            Ok(UserEvent::PersonMessage(PersonMessage { text, author: Some(author), author_id: id }))
+            let author = Author { field: "participant.display_name", name: display_name, id };
+            person_message(Some(author), field, needed(body.message)?, metadata)
         }
-        "human_agent_on_behalf_of_ai_agent" => {
-            let text = text.ok_or_else(needed)?;
-            Ok(UserEvent::PersonMessage(PersonMessage { text, author: None, author_id: None }))
-        }
+        "human_agent_on_behalf_of_ai_agent" => person_message(None, field, needed(body.message)?, metadata),
         "internal_note" => Ok(UserEvent::PersonNote(PersonNote {
-            text: text.ok_or_else(needed)?,
+            text: message_text(field, needed(body.message)?)?,
             author: body.participant.map(|participant| participant.display_name),
             opens_turn: body.trigger_processing.unwrap_or(true),
+            metadata,
         })),
-        "ai_agent" if text.is_some() => {
+        "ai_agent" if body.message.is_some() => {
             let problem = "is what the agent itself says; leave it out, and say in guidelines what to say";
-            Err(Problem::validation("message", problem))
+            Err(Problem::validation(field, problem))
         }
         "ai_agent" => {
             let text = instruction(&body.guidelines.unwrap_or_default());
-            Ok(UserEvent::PersonNote(PersonNote { text, author: None, opens_turn: true }))
+            Ok(UserEvent::PersonNote(PersonNote { text, author: None, opens_turn: true, metadata }))
         }
         source => Err(unknown_source(source)),
     }

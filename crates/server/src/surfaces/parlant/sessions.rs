@@ -6,26 +6,26 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
-use petasos_core::conversation::{ConversationChange, Mode};
+use petasos_core::conversation::Mode;
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::key::KeyScope;
-use petasos_core::step::UserEvent;
-use petasos_engine::{Engine, NewSession, SessionChange, SessionDetail};
-use petasos_store::{Cursor, PageRequest, SessionFilter};
+use petasos_engine::{Engine, SessionDetail};
+use petasos_store::{Cursor, Page, PageRequest, SessionFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::GUEST;
 use super::errors::Detail;
-use super::types::{Listed, Listing};
+use super::types::Listed;
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::surfaces::conversation::{PLATFORM, Patch, check_title, oldest_first};
+use crate::surfaces::conversation::Patch;
+use crate::surfaces::conversation::requests::{self, ChangeOf, Listing, OldestFirst, Open};
 
 /// Sessions that are read at once where all are wanted.
 const PAGE: usize = 100;
@@ -168,33 +168,29 @@ struct ChangeLabels {
     remove: Option<BTreeSet<String>>,
 }
 
+impl ChangeLabels {
+    /// Labels after the change.
+    fn made_to(self, mut labels: BTreeSet<String>) -> BTreeSet<String> {
+        labels.extend(self.upsert.into_iter().flatten());
+        let removed = self.remove.unwrap_or_default();
+        labels.retain(|label| !removed.contains(label));
+        labels
+    }
+}
+
 async fn create(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Body(body): Body<CreateSession>,
 ) -> Result<(StatusCode, Json<Session>), Problem> {
-    check_title(body.title.as_deref())?;
-    let labels = checked(body.labels.unwrap_or_default())?;
-    let agent_id: AgentId = id("agent", &body.agent_id)?;
-    let customer = body.customer_id.filter(|customer| customer != GUEST);
-    let new = NewSession {
-        user_id: customer.clone(),
+    let open = Open {
+        agent_id: &body.agent_id,
+        customer_id: body.customer_id.filter(|customer| customer != GUEST),
         title: body.title,
-        metadata: body.metadata.unwrap_or_default(),
-        platform: PLATFORM.to_owned(),
-        ..NewSession::default()
+        metadata: body.metadata,
+        labels: checked(body.labels.unwrap_or_default())?,
     };
-    // An agent that is not there must not leave a customer behind.
-    engine.agent(&tenant, &agent_id, None).await?;
-    if let Some(customer) = &customer {
-        engine.register_customer(&tenant, customer).await?;
-    }
-    let record = engine.create_session(&tenant, &agent_id, new).await?;
-    if !labels.is_empty() {
-        let change = ConversationChange { labels: Some(labels), ..ConversationChange::default() };
-        engine.send(&tenant, &record.header.id, vec![UserEvent::Conversation(change)]).await?;
-    }
-    Ok((StatusCode::CREATED, Json(engine.session_detail(&tenant, &record.header.id).await?.into())))
+    Ok((StatusCode::CREATED, Json(open.carry_out(&engine, &tenant).await?.into())))
 }
 
 fn checked(labels: BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
@@ -207,11 +203,10 @@ fn checked(labels: BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
 }
 
 fn filter(query: &Query) -> Result<SessionFilter, Problem> {
-    Ok(SessionFilter {
-        agent_id: query.parsed("agent_id", "the id of an agent")?,
-        user_id: query.text("customer_id").map(str::to_owned),
-        oldest_first: oldest_first(query)?.unwrap_or(true),
-        ..SessionFilter::default()
+    let filter = requests::filter(query, OldestFirst(true))?;
+    Ok(match filter.user_id.as_deref() {
+        Some(GUEST) => SessionFilter { user_id: None, without_user: true, ..filter },
+        _ => filter,
     })
 }
 
@@ -228,17 +223,15 @@ async fn list(
     let after = page.as_ref().and_then(|page| page.after.clone());
     let most = page.as_ref().map_or(usize::MAX, |page| page.limit);
     let (found, next) = matching(&engine, &tenant, &filter, after, most, has).await?;
-    let items: Vec<Session> = found.into_iter().map(Session::from).collect();
     if page.is_none() {
-        return Ok(Json(Listed::All(items)));
+        return Ok(Json(Listed::All(found.into_iter().map(Session::from).collect())));
     }
     let total_count = if labels.is_empty() {
         engine.count_sessions(&tenant, filter).await?
     } else {
         matching(&engine, &tenant, &filter, None, usize::MAX, has).await?.0.len() as u64
     };
-    let next_cursor = next.map(|cursor| cursor.0);
-    Ok(Json(Listed::Page(Listing { items, total_count, has_more: next_cursor.is_some(), next_cursor })))
+    Ok(Json(Listed::Page(Listing::of(Page { items: found, next }, total_count))))
 }
 
 /// The first sessions of a listing that fit, and where to go on.
@@ -300,31 +293,18 @@ async fn change(
     Body(body): Body<ChangeSession>,
 ) -> Result<Json<Session>, Problem> {
     let session_id: SessionId = id("session", &session)?;
-    check_title(body.title.as_deref())?;
     let detail = engine.session_detail(&tenant, &session_id).await?;
     stays("agent_id", body.agent_id.as_deref(), detail.header.agent_id.as_str())?;
     stays("customer_id", body.customer_id.as_deref(), detail.header.user_id.as_deref().unwrap_or(GUEST))?;
-    let labels = body.labels.map(|change| {
-        let mut labels = detail.state.conversation.labels.clone();
-        labels.extend(change.upsert.into_iter().flatten());
-        let removed = change.remove.unwrap_or_default();
-        labels.retain(|label| !removed.contains(label));
-        labels
-    });
-    let conversation = ConversationChange {
+    let labels = body.labels.map(|change| change.made_to(detail.state.conversation.labels));
+    let change = ChangeOf {
+        title: body.title,
+        metadata: body.metadata,
         mode: body.mode,
         client_offset: body.consumption_offsets.and_then(|offsets| offsets.client),
         labels: labels.map(checked).transpose()?,
     };
-    let change =
-        SessionChange { title: body.title.map(Some), metadata: body.metadata.map(Patch::into_merge) };
-    if change != SessionChange::default() {
-        engine.change_session(&tenant, &session_id, change).await?;
-    }
-    if conversation != ConversationChange::default() {
-        engine.send(&tenant, &session_id, vec![UserEvent::Conversation(conversation)]).await?;
-    }
-    Ok(Json(engine.session_detail(&tenant, &session_id).await?.into()))
+    Ok(Json(change.carry_out(&engine, &tenant, &session_id).await?.into()))
 }
 
 fn stays(field: &str, wanted: Option<&str>, actual: &str) -> Result<(), Problem> {

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::surfaces::conversation::requests::Listing;
+
 /// All kinds.
 pub(super) const KINDS: [&str; 4] = ["message", "status", "tool", "custom"];
 
@@ -25,17 +27,6 @@ pub(super) struct RawEvent {
     pub(super) data: Value,
     pub(super) metadata: Map<String, Value>,
     pub(super) deleted: bool,
-}
-
-/// A page of a listing.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Parlant{T}Page")]
-pub(super) struct Listing<T> {
-    pub(super) items: Vec<T>,
-    /// How many there are on all pages.
-    pub(super) total_count: u64,
-    pub(super) has_more: bool,
-    pub(super) next_cursor: Option<String>,
 }
 
 /// A page if one was asked for, and all there is otherwise.

@@ -7,13 +7,16 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
 use petasos_core::customer;
+use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::Engine;
+use petasos_store::Bearer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::errors::Detail;
+use super::tags::{ChangeTags, of_all};
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
@@ -32,6 +35,7 @@ pub(super) fn api() -> Api {
             all,
             routing::get(list),
             Operation::new::<Vec<Variable>>("parlantListVariables", "All context variables.", read)
+                .query("tag_id", "Only those with this tag.", json!({ "type": "string" }))
                 .fails_with::<Detail>(),
         )
         .post(
@@ -44,8 +48,9 @@ pub(super) fn api() -> Api {
         )
         .delete(
             all,
-            routing::delete(delete_all),
+            routing::delete(delete_many),
             Operation::new::<()>("parlantDeleteVariables", "Removes all context variables.", write)
+                .query("tag_id", "Only those with this tag.", json!({ "type": "string" }))
                 .empty()
                 .fails_with::<Detail>(),
         )
@@ -104,10 +109,10 @@ struct Variable {
     tags: Vec<String>,
 }
 
-impl From<customer::ContextVariable> for Variable {
-    fn from(variable: customer::ContextVariable) -> Self {
+impl Variable {
+    fn of(variable: customer::ContextVariable, tags: Vec<String>) -> Self {
         let customer::ContextVariable { id, name, description } = variable;
-        Variable { id, name, description, tool_id: None, freshness_rules: None, tags: Vec::new() }
+        Variable { id, name, description, tool_id: None, freshness_rules: None, tags }
     }
 }
 
@@ -141,6 +146,8 @@ impl From<customer::VariableValue> for VariableValue {
 struct CreateVariable {
     name: String,
     description: Option<String>,
+    /// Ids of tags. A variable that has some is known to the agents that have one of them.
+    tags: Option<Vec<String>>,
 }
 
 /// What can be changed about a variable.
@@ -149,6 +156,7 @@ struct CreateVariable {
 struct ChangeVariable {
     name: Option<String>,
     description: Option<String>,
+    tags: Option<ChangeTags>,
 }
 
 /// What is to be known about a customer.
@@ -158,12 +166,27 @@ struct SetValue {
     data: Value,
 }
 
+/// The variables of a tenant, or those with the tag that is asked for.
+async fn wanted(engine: &Engine, tenant: &TenantId, query: &Query) -> Result<Vec<Variable>, Problem> {
+    let variables = engine.context_variables(tenant).await?;
+    let ids = variables.iter().map(|variable| variable.id.clone());
+    let mut tags = of_all(engine, tenant, Bearer::Variable, ids).await?;
+    let shown = variables.into_iter().map(|variable| {
+        let tags = tags.remove(&variable.id).unwrap_or_default();
+        Variable::of(variable, tags)
+    });
+    let has_tag = |variable: &Variable| {
+        query.text("tag_id").is_none_or(|wanted| variable.tags.iter().any(|tag| tag == wanted))
+    };
+    Ok(shown.filter(has_tag).collect())
+}
+
 async fn list(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
+    query: Query,
 ) -> Result<Json<Vec<Variable>>, Problem> {
-    let variables = engine.context_variables(&tenant).await?;
-    Ok(Json(variables.into_iter().map(Variable::from).collect()))
+    Ok(Json(wanted(&engine, &tenant, &query).await?))
 }
 
 async fn create(
@@ -171,15 +194,19 @@ async fn create(
     WritesSessions(tenant): WritesSessions,
     Body(body): Body<CreateVariable>,
 ) -> Result<(StatusCode, Json<Variable>), Problem> {
+    let tags = ChangeTags::adding(body.tags);
+    tags.check(&engine, &tenant).await?;
     let made = engine.create_context_variable(&tenant, &body.name, body.description.as_deref()).await?;
-    Ok((StatusCode::CREATED, Json(made.into())))
+    let tags = tags.carry_out(&engine, &tenant, (Bearer::Variable, &made.id)).await?;
+    Ok((StatusCode::CREATED, Json(Variable::of(made, tags))))
 }
 
-async fn delete_all(
+async fn delete_many(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
+    query: Query,
 ) -> Result<StatusCode, Problem> {
-    for variable in engine.context_variables(&tenant).await? {
+    for variable in wanted(&engine, &tenant, &query).await? {
         match engine.delete_context_variable(&tenant, &variable.id).await {
             // Somebody else was faster.
             Ok(()) | Err(petasos_engine::Error::NotFound { .. }) => {}
@@ -203,7 +230,8 @@ async fn get(
     } else {
         None
     };
-    Ok(Json(VariableWithValues { context_variable: found.into(), key_value_pairs }))
+    let tags = ChangeTags::default().carry_out(&engine, &tenant, (Bearer::Variable, &variable)).await?;
+    Ok(Json(VariableWithValues { context_variable: Variable::of(found, tags), key_value_pairs }))
 }
 
 async fn change(
@@ -212,10 +240,14 @@ async fn change(
     Path(variable): Path<String>,
     Body(body): Body<ChangeVariable>,
 ) -> Result<Json<Variable>, Problem> {
+    let tags = body.tags.unwrap_or_default();
+    tags.check(&engine, &tenant).await?;
     let mut changed = engine.context_variable(&tenant, &variable).await?;
     changed.name = body.name.unwrap_or(changed.name);
     changed.description = body.description.or(changed.description);
-    Ok(Json(engine.change_context_variable(&tenant, changed).await?.into()))
+    let changed = engine.change_context_variable(&tenant, changed).await?;
+    let tags = tags.carry_out(&engine, &tenant, (Bearer::Variable, &variable)).await?;
+    Ok(Json(Variable::of(changed, tags)))
 }
 
 async fn delete(

@@ -1,8 +1,9 @@
 //! The log in raw shape: each conversation event, with who it is from and the turn that it belongs to.
 
+use petasos_core::amendments::Amendments;
 use petasos_core::event::{ApplicationContent, Event, Payload, StopReason};
 use petasos_core::session::SessionHeader;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::GUEST;
@@ -22,15 +23,18 @@ pub(super) struct RawView {
     trace: Option<String>,
     agent: String,
     customer: String,
+    /// What was changed about events since.
+    amendments: Amendments,
 }
 
 impl RawView {
-    pub(super) fn of(header: &SessionHeader) -> Self {
+    pub(super) fn of(header: &SessionHeader, amendments: Amendments) -> Self {
         RawView {
             view: ConversationView::default(),
             trace: None,
             agent: header.agent_id.to_string(),
             customer: header.user_id.clone().unwrap_or_else(|| GUEST.to_owned()),
+            amendments,
         }
     }
 
@@ -150,7 +154,7 @@ impl Fold for RawView {
             trace_id: trace.clone(),
             correlation_id: trace,
             data,
-            metadata: Map::new(),
+            metadata: self.amendments.metadata_of(event),
             deleted: false,
         })
     }

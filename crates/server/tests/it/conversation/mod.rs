@@ -4,6 +4,7 @@ mod bad_input;
 mod customers;
 mod events;
 mod raw;
+mod raw_changes;
 mod reading;
 
 use petasos_core::ids::TenantId;

@@ -1,6 +1,7 @@
 //! Runs that are turns of a session of the caller's.
 
-use petasos_testkit::{Gate, Reply};
+use petasos_testkit::receiver::Receiver;
+use petasos_testkit::{Gate, Reply, within};
 use serde_json::json;
 
 use super::{approved, run, run_until, settled, start, trigger, triggered};
@@ -85,4 +86,66 @@ async fn a_run_that_waits_in_vain_times_out() {
     assert_eq!(run(&server, &run_id).await["error"]["code"], "timeout");
     let waiting = trigger(&server, json!({ "session_id": session })).await.expect(202);
     assert_eq!(waiting["session_id"], json!(session));
+}
+
+#[tokio::test]
+async fn a_run_waits_while_a_person_answers_and_starts_when_the_agent_is_back() {
+    let server = start(json!({})).await;
+    let agent = server.agent_with(json!({})).await;
+    let body = json!({ "agent_id": agent });
+    let session = server.client.post("/conversation/sessions", body).await.expect(201);
+    let path = format!("/conversation/sessions/{}", session["id"].as_str().unwrap());
+    server.client.patch(&path, json!({ "mode": "manual" })).await.expect(200);
+    let run_id = triggered(&server, json!({ "session_id": session["id"], "input": { "n": 1 } })).await;
+    server.wait_until_asleep().await;
+    assert_eq!(run(&server, &run_id).await["status"], "accepted");
+    let server = server.restart().await;
+    server.wait_until_asleep().await;
+    assert!(server.model.requests().is_empty(), "the agent stays silent");
+    server.model.script([approved()]);
+    server.client.patch(&path, json!({ "mode": "auto" })).await.expect(200);
+    assert_eq!(settled(&server, &run_id).await["status"], "succeeded");
+}
+
+#[tokio::test]
+async fn a_person_who_takes_over_ends_the_run_under_way() {
+    let server = start(json!({})).await;
+    let agent = server.agent_with(json!({})).await;
+    let body = json!({ "agent_id": agent });
+    let session = server.client.post("/conversation/sessions", body).await.expect(201);
+    let gate = Gate::default();
+    server.model.script([super::approved_at(&gate)]);
+    let run_id = triggered(&server, json!({ "session_id": session["id"] })).await;
+    server.model.wait_for_requests(1).await;
+    let path = format!("/conversation/sessions/{}", session["id"].as_str().unwrap());
+    server.client.patch(&path, json!({ "mode": "manual" })).await.expect(200);
+    let failed = settled(&server, &run_id).await;
+    gate.open();
+    assert_eq!(failed["error"]["code"], "engine_error");
+}
+
+#[tokio::test]
+async fn a_run_without_a_session_has_a_customer_that_goes_with_it() {
+    let server = start(json!({})).await;
+    let receiver = Receiver::start().await;
+    let gate = Gate::default();
+    server.model.script([super::approved_at(&gate)]);
+    let accepted = trigger(&server, json!({ "callback_url": receiver.at("/done") })).await.expect(202);
+    let session = format!("/conversation/sessions/{}", accepted["session_id"].as_str().unwrap());
+    server.model.wait_for_requests(1).await;
+    let opened = server.client.get(&session).await.expect(200);
+    let customer = format!("/conversation/customers/{}", opened["customer_id"].as_str().unwrap());
+    let known = server.client.get(&customer).await.expect(200);
+    assert_eq!((&known["id"], &known["name"]), (&accepted["run_id"], &json!("KYC decision")));
+    // Nothing is kept for somebody who does not come back.
+    assert!(!server.model.requests()[0].body["tools"].to_string().contains("memory"));
+    gate.open();
+    receiver.wait_for(1).await;
+    within("the session and its customer to go", async {
+        while server.client.get(&session).await.status != 404
+            || server.client.get(&customer).await.status != 404
+        {}
+    })
+    .await;
+    assert_eq!(run(&server, accepted["run_id"].as_str().unwrap()).await["status"], "succeeded");
 }
