@@ -64,14 +64,27 @@ async fn set_url(server: &TestServer, session: &str, url: Value) {
 /// What a session's events are to whoever reads them.
 async fn conversation(server: &TestServer, session: &str) -> Vec<Value> {
     let path = format!("/conversation/sessions/{session}/events?wait_for_data=0");
-    server.client.get(&path).await.expect(200).as_array().unwrap().clone()
+    let events = server.client.get(&path).await.expect(200).as_array().unwrap().clone();
+    check(server, "conversation-event.json", &events).await;
+    events
+}
+
+/// Checks that documents are what their schema says.
+async fn check(server: &TestServer, schema: &str, documents: &[Value]) {
+    let schema = server.client.get(&format!("/schemas/{schema}")).await.expect(200);
+    let schema = jsonschema::draft202012::new(&schema).unwrap();
+    for document in documents {
+        assert!(schema.is_valid(document), "{document}");
+    }
 }
 
 /// A session's deliveries, oldest first.
 async fn deliveries(server: &TestServer, session: &str) -> Vec<Value> {
     let path = format!("/deliveries?session_id={session}&limit=100");
     let page = server.client.get(&path).await.expect(200);
-    page["items"].as_array().unwrap().iter().rev().cloned().collect()
+    let all: Vec<Value> = page["items"].as_array().unwrap().iter().rev().cloned().collect();
+    check(server, "delivery.json", &all).await;
+    all
 }
 
 /// A session's deliveries, when none of them is pending any more.
