@@ -31,9 +31,7 @@ pub(crate) fn turn_info(
 /// Where a session's tools work. Nobody asks but hooks.
 fn workspace(shared: &Shared, header: &SessionHeader, root: &SessionId) -> PathBuf {
     match shared.tools.workspaces().filter(|_| !shared.hooks.is_empty()) {
-        Some(workspaces) => {
-            workspaces.path(&header.tenant, &header.agent_id, header.lasting_user(), root)
-        }
+        Some(workspaces) => workspaces.path(&header.tenant, &header.agent_id, header.lasting_user(), root),
         None => PathBuf::new(),
     }
 }
