@@ -68,6 +68,9 @@ impl Actor {
         state: &State,
     ) -> (Option<Context>, Option<Early>) {
         let calls = events.iter().any(|event| matches!(event.payload, Payload::ModelStarted(_)));
+        // What a deletion leaves is read from the log.
+        let deletes = events.iter().any(|event| matches!(event.payload, Payload::EventsDeleted(_)));
+        let context = context.filter(|_| !deletes);
         let context = match context {
             // If it cannot be read, the call that needs it tries again and says why.
             None if calls => {
@@ -76,9 +79,7 @@ impl Actor {
             }
             context => context,
         };
-        // What a deletion leaves of it is read from the log.
-        let deletes = events.iter().any(|event| matches!(event.payload, Payload::EventsDeleted(_)));
-        let Some(mut context) = context.filter(|_| !deletes) else { return (None, None) };
+        let Some(mut context) = context else { return (None, None) };
         events.iter().for_each(|event| context.apply(event));
         // While another call ends with these events, the feed still has that one to show.
         let may_call = calls && self.shared.hooks.is_empty() && !events.iter().any(ends_a_call);
