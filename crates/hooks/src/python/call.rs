@@ -7,10 +7,11 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::guest::{Guest, Registered};
-use super::host::{Host, Lost};
+use super::host::Host;
 use super::hosts::Shared;
 use super::keeper::{Keeper, Running, State};
 use super::message::{Answer, Order};
+use super::orders::Lost;
 use super::wishes::Caller;
 
 /// A call without a limit has this one.

@@ -1,9 +1,8 @@
 //! One host: a Python process that user code runs in.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use petasos_sandbox::{Command, Confine, Sandbox, Streams};
 use tokio::io::{AsyncWrite, AsyncWriteExt, BufReader};
@@ -11,7 +10,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::frame;
-use super::message::{Abandon, Answer, Ask, Granted, Numbered, Order, Registration, Said, Told};
+use super::message::{Abandon, Ask, Granted, Numbered, Order, Registration, Said, Told};
+use super::orders::{Orders, Outcome};
 use super::output;
 use super::settings::Settings;
 use super::wishes::{Caller, Wishes};
@@ -35,9 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// One host. Dropping it ends the process and everything that it has started.
 pub(super) struct Host {
     outbox: mpsc::UnboundedSender<Vec<u8>>,
-    under_way: Mutex<HashMap<u64, UnderWay>>,
-    most_calls: usize,
-    last_number: AtomicU64,
+    orders: Orders,
     registrations: Mutex<Vec<(String, Registration)>>,
     has_registered: Notify,
     /// What it wrote last, to say why it died.
@@ -46,33 +44,14 @@ pub(super) struct Host {
     end: CancellationToken,
     /// Set before the orders under way are given up, so that none is sent afterwards unnoticed.
     is_gone: AtomicBool,
-    /// Whose orders were under way when it ended.
-    casualties: Mutex<Vec<Arc<str>>>,
     /// Cancelled when it has ended.
     ended: CancellationToken,
-}
-
-/// An order that is being carried out.
-struct UnderWay {
-    whose: Arc<str>,
-    since: Instant,
-    caller: Caller,
-    reply: oneshot::Sender<Result<Answer, Lost>>,
-}
-
-/// The host died before it answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lost {
-    /// This call is what it died of.
-    ByThis,
-    /// Others were under way too, or one of them is known to have been the cause.
-    PerhapsByAnother,
 }
 
 /// An order that was sent.
 pub(super) struct Sent {
     pub(super) number: u64,
-    pub(super) reply: oneshot::Receiver<Result<Answer, Lost>>,
+    pub(super) reply: oneshot::Receiver<Outcome>,
 }
 
 impl Host {
@@ -97,15 +76,12 @@ impl Host {
         let (outbox, frames) = mpsc::unbounded_channel();
         let host = Arc::new(Host {
             outbox,
-            under_way: Mutex::default(),
-            most_calls: settings.most_calls,
-            last_number: AtomicU64::new(0),
+            orders: Orders::new(settings.most_calls),
             registrations: Mutex::default(),
             has_registered: Notify::new(),
             last_lines: output::LastLines::default(),
             end: CancellationToken::new(),
             is_gone: AtomicBool::new(false),
-            casualties: Mutex::default(),
             ended: CancellationToken::new(),
         });
         host.send(&MODULES)?;
@@ -147,7 +123,7 @@ impl Host {
             }
             if let Some(host) = weak.upgrade() {
                 host.is_gone.store(true, Ordering::SeqCst);
-                host.lose_all(None);
+                host.orders.lose_all(None);
             }
             ended.cancel();
         });
@@ -156,25 +132,13 @@ impl Host {
 
     /// Sends an order on behalf of a plugin or handler, unless too many are under way.
     pub(super) fn order(&self, whose: &Arc<str>, caller: Caller, order: Order<'_>) -> Result<Sent, String> {
-        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.orders.next_number();
         let frame = frame::encode(&Numbered { id: number, order })?;
-        let (sender, reply) = oneshot::channel();
-        let entry = UnderWay { whose: Arc::clone(whose), since: Instant::now(), caller, reply: sender };
-        {
-            let mut under_way = lock(&self.under_way);
-            // Whether it is there can always be asked.
-            if under_way.len() >= self.most_calls && !entry.whose.is_empty() {
-                return Err(format!(
-                    "{} calls are under way in its Python host, the most that plugins.max_concurrent_calls allows",
-                    under_way.len()
-                ));
-            }
-            under_way.insert(number, entry);
-        }
+        let reply = self.orders.add(number, whose, caller)?;
         // Nobody takes it if the host has ended; then the call is lost with the others.
         let _ = self.outbox.send(frame);
         if self.is_gone.load(Ordering::SeqCst) {
-            self.lose_all(None);
+            self.orders.lose_all(None);
         }
         Ok(Sent { number, reply })
     }
@@ -190,18 +154,13 @@ impl Host {
         let whose = Arc::from("");
         let Ok(sent) = self.order(&whose, Caller::default(), Order::Ping) else { return false };
         let answered = tokio::time::timeout(patience, sent.reply).await;
-        lock(&self.under_way).remove(&sent.number);
+        self.orders.forget(sent.number);
         matches!(answered, Ok(Ok(Ok(_))))
     }
 
     /// Ends a host that does not answer. The oldest order under way is what holds it.
     pub(super) fn end_held(&self) {
-        let culprit = {
-            let under_way = lock(&self.under_way);
-            let real = under_way.iter().filter(|(_, entry)| !entry.whose.is_empty());
-            real.min_by_key(|(_, entry)| entry.since).map(|(number, _)| *number)
-        };
-        self.lose_all(culprit);
+        self.orders.lose_all(self.orders.oldest());
         self.end.cancel();
     }
 
@@ -210,7 +169,7 @@ impl Host {
         let host = Arc::clone(self);
         tokio::spawn(async move {
             let idle = async {
-                while !lock(&host.under_way).is_empty() {
+                while !host.orders.is_empty() {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             };
@@ -221,7 +180,7 @@ impl Host {
 
     /// Forgets an order whose answer is of no use to anybody.
     pub(super) fn forget(&self, number: u64) {
-        lock(&self.under_way).remove(&number);
+        self.orders.forget(number);
     }
 
     /// Ends it now.
@@ -241,7 +200,7 @@ impl Host {
 
     /// Whose orders were under way when it ended by itself.
     pub(super) fn casualties(&self) -> Vec<Arc<str>> {
-        lock(&self.casualties).clone()
+        self.orders.casualties()
     }
 
     /// Waits for something to be registered.
@@ -266,15 +225,9 @@ impl Host {
 
     fn hear(self: &Arc<Self>, said: Said, wishes: &Arc<Wishes>) {
         match said {
-            Said::Answer(answer) => {
-                if let Some(entry) = lock(&self.under_way).remove(&answer.id) {
-                    // Nobody may be waiting any more.
-                    let _ = entry.reply.send(Ok(answer));
-                }
-            }
+            Said::Answer(answer) => self.orders.answer(answer),
             Said::Ask(Ask { ask, call, wish }) => {
-                let caller =
-                    call.and_then(|call| lock(&self.under_way).get(&call).map(|entry| entry.caller.clone()));
+                let caller = call.and_then(|call| self.orders.caller(call));
                 let (host, wishes) = (Arc::downgrade(self), Arc::clone(wishes));
                 tokio::spawn(async move {
                     let (result, error) = match wishes.grant(caller.unwrap_or_default(), wish).await {
@@ -291,25 +244,6 @@ impl Host {
                 self.has_registered.notify_one();
             }
             Said::Told(Told::Log { level, logger, text }) => output::record(&level, &logger, &text),
-        }
-    }
-
-    /// Tells everybody who waits that no answer will come.
-    fn lose_all(&self, culprit: Option<u64>) {
-        let mut under_way = lock(&self.under_way);
-        let whose = under_way.values().map(|entry| &entry.whose).filter(|whose| !whose.is_empty());
-        let whose: Vec<Arc<str>> = whose.cloned().collect();
-        let is_one = whose.iter().all(|one| *one == whose[0]);
-        let blamed =
-            culprit.and_then(|culprit| under_way.get(&culprit)).map(|entry| Arc::clone(&entry.whose));
-        lock(&self.casualties).extend(match blamed {
-            Some(one) => vec![one],
-            None => whose,
-        });
-        for (number, entry) in under_way.drain() {
-            let is_cause = culprit.map_or(is_one, |culprit| culprit == number);
-            let lost = if is_cause { Lost::ByThis } else { Lost::PerhapsByAnother };
-            let _ = entry.reply.send(Err(lost));
         }
     }
 }

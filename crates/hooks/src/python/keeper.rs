@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 use super::guest::{Code, Guest, Registered};
-use super::host::{Host, Lost};
+use super::host::Host;
 use super::hosts::Shared;
+use super::orders::Lost;
 use super::wishes::Caller;
 
 /// Keeps one host running.

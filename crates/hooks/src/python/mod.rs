@@ -14,6 +14,7 @@ mod hosts;
 mod keeper;
 mod message;
 mod offers;
+mod orders;
 mod output;
 mod plugin;
 mod settings;
