@@ -3,7 +3,6 @@
 //! The actor holds the fold, never more truth than the log: it can be stopped anywhere, and the next one goes on
 //! from what was appended. It ends by itself when no turn is running.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +31,7 @@ use crate::feed::{Feed, lock};
 use crate::mcp::McpTools;
 use crate::observed::{Observed, observed};
 use crate::sessions::{SessionChange, Submission};
+use crate::turn_info::turn_info;
 use crate::warm::Fold;
 use crate::{load, observers, opening};
 
@@ -397,26 +397,7 @@ impl Actor {
     }
 
     fn turn_info(&self, turn_id: String) -> TurnInfo {
-        TurnInfo {
-            tenant: self.header.tenant.clone(),
-            session_id: self.header.id.clone(),
-            agent_id: self.header.agent_id.clone(),
-            user_id: self.header.user_id.clone(),
-            turn_id,
-            platform: self.header.platform.clone(),
-            model: self.agent.model.clone(),
-            workspace: self.workspace(),
-        }
-    }
-
-    /// Where this session's tools work. Nobody asks but hooks.
-    fn workspace(&self) -> PathBuf {
-        let Some(workspaces) = self.shared.tools.workspaces().filter(|_| !self.shared.hooks.is_empty())
-        else {
-            return PathBuf::new();
-        };
-        let header = &self.header;
-        workspaces.path(&header.tenant, &header.agent_id, header.lasting_user(), self.root())
+        turn_info(&self.shared, &self.header, &self.agent.model, self.root(), turn_id)
     }
 
     /// The turn under way.
