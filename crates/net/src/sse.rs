@@ -86,15 +86,14 @@ impl Decoder {
                 bytes = &bytes[1..];
                 continue;
             }
-            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-            let text = &bytes[..end.unwrap_or(bytes.len())];
-            let outcome = self.push(text).and_then(|()| match end {
+            let end = memchr::memchr2(b'\n', b'\r', bytes);
+            let outcome = match end {
                 Some(end) => {
                     self.after_cr = bytes[end] == b'\r';
-                    self.end_line()
+                    self.end_line(&bytes[..end])
                 }
-                None => Ok(None),
-            });
+                None => self.push(bytes).map(|()| None),
+            };
             match outcome {
                 Ok(event) => events.extend(event.map(Ok)),
                 Err(error) => {
@@ -115,23 +114,32 @@ impl Decoder {
         Ok(())
     }
 
-    fn end_line(&mut self) -> Result<Option<Event>, DecodeError> {
+    /// Takes the rest of a line.
+    fn end_line(&mut self, rest: &[u8]) -> Result<Option<Event>, DecodeError> {
+        if self.line.is_empty() && rest.len() <= self.max_event_bytes {
+            // Most lines come whole, and need not be copied.
+            return self.take_line(rest);
+        }
+        self.push(rest)?;
         let mut line = std::mem::take(&mut self.line);
-        let text = if std::mem::take(&mut self.first_line) {
-            line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line)
-        } else {
-            &line
-        };
-        let text = std::str::from_utf8(text).map_err(|_| DecodeError::NotUtf8)?;
-        let event = if text.is_empty() {
-            self.dispatch()
-        } else {
-            self.field(text)?;
-            None
-        };
+        let event = self.take_line(&line)?;
         line.clear();
         self.line = line;
         Ok(event)
+    }
+
+    fn take_line(&mut self, line: &[u8]) -> Result<Option<Event>, DecodeError> {
+        let text = if std::mem::take(&mut self.first_line) {
+            line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
+        } else {
+            line
+        };
+        let text = std::str::from_utf8(text).map_err(|_| DecodeError::NotUtf8)?;
+        if text.is_empty() {
+            return Ok(self.dispatch());
+        }
+        self.field(text)?;
+        Ok(None)
     }
 
     fn field(&mut self, line: &str) -> Result<(), DecodeError> {
