@@ -143,14 +143,14 @@ impl Actor {
                     reports: self.reports.clone(),
                 }))
             }
-            Effect::RunTool(call) => self.shared.tasks.spawn(tool_run::run(tool_run::ToolRun {
+            Effect::RunTool(call) => self.shared.tasks.spawn(Box::pin(tool_run::run(tool_run::ToolRun {
                 around: self.surroundings(&self.state),
                 secrets: self.secrets(),
                 sudo_password: self.sudo_password(call),
                 call: call.clone(),
                 effect: number,
                 reports: self.reports.clone(),
-            })),
+            }))),
             Effect::Deadline(at) => {
                 let reports = self.reports.clone();
                 let wait = Duration::try_from(at.duration_since(now())).unwrap_or_default();
@@ -233,7 +233,7 @@ impl Actor {
         let around = self.surroundings(state);
         let (instructions, options) = (&self.agent.instructions, &self.agent.options);
         let instructions = agent_option::fill_in(instructions, options, &around.settings.options);
-        let task = self.shared.tasks.spawn(model_call::run(model_call::ModelCall {
+        let task = self.shared.tasks.spawn(Box::pin(model_call::run(model_call::ModelCall {
             around,
             feed: Arc::clone(&self.feed),
             live_call,
@@ -248,7 +248,7 @@ impl Actor {
             injected: self.injected.clone().filter(|_| call > 1),
             effect: number,
             reports: self.reports.clone(),
-        }));
+        })));
         UnderWay { number, effect, task: task.abort_handle() }
     }
 }

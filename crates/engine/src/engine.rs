@@ -271,7 +271,8 @@ fn queue(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId, comman
     let sender = awake.entry((tenant.clone(), session_id.clone())).or_insert_with(|| {
         let (sender, mailbox) = mpsc::channel(MAX_WAITING);
         let actor = actor::run(Arc::clone(shared), tenant.clone(), session_id.clone(), mailbox);
-        shared.tasks.spawn(actor);
+        // Boxed, or it would be moved about four times until it runs, and it is large.
+        shared.tasks.spawn(Box::pin(actor));
         sender
     });
     sender.try_send(command).map_err(|error| match error {

@@ -16,6 +16,9 @@ use serde_json::Value;
 
 use crate::ProviderKind;
 
+/// Room for a body with the tools that come with the server.
+const USUAL_BODY: usize = 32 * 1024;
+
 /// One vendor's protocol.
 pub(crate) trait WireFormat: Send + Sync {
     /// What is appended to the provider's base URL.
@@ -96,8 +99,10 @@ fn with_tools<'a, T: Serialize>(
         tools: Vec<T>,
     }
     let tools = request.tools.iter().map(|spec| tool(spec)).collect();
+    let mut json = Vec::with_capacity(USUAL_BODY);
     // Writing to memory cannot fail, and a body has no keys but texts.
-    serde_json::to_string(&Body { rest: body, tools }).unwrap_or_default()
+    let written = serde_json::to_writer(&mut json, &Body { rest: body, tools });
+    written.ok().and_then(|()| String::from_utf8(json).ok()).unwrap_or_default()
 }
 
 /// The data of an event as JSON.

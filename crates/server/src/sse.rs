@@ -7,6 +7,7 @@ use axum::http::HeaderValue;
 use axum::response::sse::{Event as Frame, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
+use serde::Serialize;
 
 use crate::server::App;
 
@@ -14,6 +15,12 @@ use crate::server::App;
 pub(crate) trait Frames: Send + 'static {
     /// The next frame, whenever it comes; none at the end.
     fn next(&mut self) -> impl Future<Output = Option<Frame>> + Send;
+}
+
+/// A frame with a value. It is written as a text first: the frame looks for line ends in each piece that it gets, and a
+/// value comes in very many.
+pub(crate) fn with_json(frame: Frame, value: &impl Serialize) -> Option<Frame> {
+    serde_json::to_string(value).ok().map(|json| frame.data(json))
 }
 
 /// Answers with a stream.

@@ -258,15 +258,25 @@ fn commit(connection: &Connection, batch: &mut [Box<dyn Job>]) -> std::result::R
         let run = || connection.prepare_cached(sql)?.execute([]);
         run().map(drop).map_err(|error| Arc::new(error) as Cause)
     };
-    execute("BEGIN IMMEDIATE")?;
-    for job in batch {
-        execute("SAVEPOINT write")?;
+    let run = |job: &mut Box<dyn Job>| -> std::result::Result<bool, Cause> {
         let keep = job.run(connection);
         // A full or failing disk can end the whole transaction, and with it the writes before this one.
-        if connection.is_autocommit() {
-            return Err(Arc::from(Box::from("the disk failed in the middle of the transaction")));
+        let is_lost = connection.is_autocommit();
+        if is_lost {
+            Err(Arc::from(Box::from("the disk failed in the middle of the transaction")))
+        } else {
+            Ok(keep)
         }
-        if !keep {
+    };
+    execute("BEGIN IMMEDIATE")?;
+    if let [job] = batch {
+        // For one write the transaction is enough.
+        let keep = run(job)?;
+        return execute(if keep { "COMMIT" } else { "ROLLBACK" });
+    }
+    for job in batch {
+        execute("SAVEPOINT write")?;
+        if !run(job)? {
             execute("ROLLBACK TO write")?;
         }
         execute("RELEASE write")?;

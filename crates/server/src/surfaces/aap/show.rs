@@ -13,7 +13,7 @@ use super::deltas::Deltas;
 use super::story::{Fact, Messages, Narrator};
 use super::types::{AgentResponse, StopReason, StreamMode, TurnEvent};
 use crate::problem::Problem;
-use crate::sse::Frames;
+use crate::sse::{self, Frames};
 
 /// What is known about a turn when it begins.
 pub(super) struct Show {
@@ -151,7 +151,7 @@ impl Frames for Streamed {
     async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return Frame::default().event(event.name()).json_data(&event).ok();
+                return sse::with_json(Frame::default().event(event.name()), &event);
             }
             if self.stopped {
                 return None;

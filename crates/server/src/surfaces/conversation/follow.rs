@@ -189,7 +189,7 @@ impl<F: Fold> Frames for Streamed<F> {
                 }
             },
         };
-        Frame::default().id(offset.to_string()).json_data(&shown).ok()
+        sse::with_json(Frame::default().id(offset.to_string()), &shown)
     }
 }
 

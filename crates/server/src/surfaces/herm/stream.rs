@@ -95,12 +95,12 @@ impl Shown {
             Item::Durable(event) => {
                 let envelope = Envelope::of(event)?;
                 let frame = Frame::default().id(event.sequence.to_string());
-                frame.event(envelope.type_name()).json_data(&envelope).ok()
+                sse::with_json(frame.event(envelope.type_name()), &envelope)
             }
             Item::Live(live) => {
                 self.shown_live += 1;
                 let envelope = Envelope::of_live(&self.session_id, live, self.shown_live, Timestamp::now());
-                Frame::default().event(envelope.type_name()).json_data(&envelope).ok()
+                sse::with_json(Frame::default().event(envelope.type_name()), &envelope)
             }
         }
     }
