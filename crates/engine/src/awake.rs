@@ -216,7 +216,9 @@ impl Actor {
         let interrupts = events.iter().any(|event| matches!(event, UserEvent::Interrupt(_)));
         let said_so_far = if interrupts { self.feed.hold() } else { String::new() };
         let result = self.feed_input(Input::User { events, said_so_far, opening }).await;
-        self.feed.release();
+        if interrupts {
+            self.feed.release();
+        }
         let events = result?;
         // What needs them starts after this.
         self.shared.secrets.keep(&self.header.id, secrets);

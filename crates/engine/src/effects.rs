@@ -95,9 +95,8 @@ impl Actor {
         (Some(context), early)
     }
 
-    /// Lets a model call be heard. The events that called for it have been shown.
+    /// Counts a model call among what is under way. The events that called for it have been shown, and it with them.
     pub(crate) fn begin(&mut self, call: Early) {
-        self.feed.release();
         self.under_way.push(call.under_way);
     }
 

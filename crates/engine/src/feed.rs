@@ -106,6 +106,14 @@ impl LiveCall {
             _ => segments.push(Segment { kind, text: text.to_owned() }),
         }
     }
+
+    /// Shows what was held back, unless the call was cut off.
+    fn show_held(&mut self) {
+        let held = self.held.take().unwrap_or_default();
+        if self.ended_at.is_none() {
+            held.iter().for_each(|segment| self.say(segment.kind, &segment.text));
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -142,7 +150,7 @@ impl Feed {
         }
     }
 
-    /// Shows events that are now in the log.
+    /// Shows events that are now in the log, and with them what the model said while they were on their way there.
     pub(crate) fn publish(&self, events: &[Event]) {
         let Some(first) = events.first() else { return };
         {
@@ -159,6 +167,7 @@ impl Feed {
             if inner.live.number > 0 && inner.live.ended_at.is_none() && events.iter().any(ends_a_call) {
                 inner.live.ended_at = Some(first.sequence);
             }
+            inner.live.show_held();
         }
         self.changes.send_replace(());
     }
@@ -197,7 +206,7 @@ impl Feed {
     }
 
     /// The text that the model call under way has said so far. Readers are shown no more of it until
-    /// [`Feed::release`], so that what an interrupt keeps is what they have seen.
+    /// events come or [`Feed::release`], so that what an interrupt keeps is what they have seen.
     pub(crate) fn hold(&self) -> String {
         let mut inner = self.lock();
         if inner.live.ended_at.is_some() {
@@ -208,16 +217,9 @@ impl Feed {
         texts.map(|segment| segment.text.as_str()).collect()
     }
 
-    /// Shows what was held back, unless the call was cut off.
+    /// Shows what was held back for events that did not come.
     pub(crate) fn release(&self) {
-        {
-            let mut inner = self.lock();
-            let held = inner.live.held.take().unwrap_or_default();
-            if inner.live.ended_at.is_some() {
-                return;
-            }
-            held.iter().for_each(|segment| inner.live.say(segment.kind, &segment.text));
-        }
+        self.lock().live.show_held();
         self.said.send_replace(());
     }
 
@@ -275,7 +277,6 @@ mod tests {
             processed_at: None,
             payload: Payload::StatusIdle(idle),
         }]);
-        feed.release();
         assert_eq!((text(&feed).as_str(), feed.hold().as_str()), ("one two ", ""));
     }
 }

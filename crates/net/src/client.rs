@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
+use http_body_util::Full;
 use reqwest::header::{HeaderName, HeaderValue};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, innermost};
 use crate::guard::{Guard, GuardedResolver, Lookup};
+use crate::plain::{self, Links};
 use crate::tls::install_tls;
 
 /// What may be left of an unwanted body for its connection to be worth keeping.
@@ -78,6 +80,7 @@ struct Pool {
     options: Options,
     resolver: Option<Arc<GuardedResolver>>,
     made: OnceCell<reqwest::Client>,
+    links: Arc<Links>,
 }
 
 impl Client {
@@ -118,7 +121,7 @@ impl Client {
             request = request.body(body);
         }
         match request.send().await {
-            Ok(inner) => Ok(Response { inner, host }),
+            Ok(inner) => Ok(Response { inner: Inner::Pooled(inner), host }),
             Err(error) => Err(Error::from_reqwest(error, &host)),
         }
     }
@@ -132,13 +135,43 @@ impl Client {
     ) -> Result<Response, Error> {
         let mut all = vec![("content-type", "application/json"), ("accept-encoding", "identity")];
         all.extend_from_slice(headers);
+        if self.guard.is_none() {
+            let (url, host) = parse_url(url)?;
+            let has_user = !url.username().is_empty() || url.password().is_some();
+            if url.scheme() == "http" && !has_user {
+                return self.post_plainly(&url, host, &all, json.into()).await;
+            }
+        }
         self.request(Method::Post, url, &all, Some(json.into())).await
+    }
+
+    async fn post_plainly(
+        &self,
+        url: &reqwest::Url,
+        host: String,
+        headers: &[(&str, &str)],
+        body: Bytes,
+    ) -> Result<Response, Error> {
+        let invalid = |error: http::Error| Error::Invalid { host: host.clone(), problem: error.to_string() };
+        let options = &self.pool.options;
+        let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        let mut request = http::Request::post(target).header(http::header::HOST, &host);
+        request = request.header(http::header::USER_AGENT, &options.user_agent);
+        for (name, value) in headers {
+            let (name, value) = header(name, value, &host)?;
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(body)).map_err(invalid)?;
+        let origin = &url[..url::Position::BeforePath];
+        let origin = http::Uri::try_from(origin).map_err(|error| invalid(error.into()))?;
+        let inner = self.pool.links.send(&origin, &host, request, options.connect_timeout).await?;
+        Ok(Response { inner: Inner::Plain(Box::new(inner)), host })
     }
 }
 
 impl Pool {
     fn new(options: &Options, resolver: Option<Arc<GuardedResolver>>) -> Arc<Self> {
-        Arc::new(Pool { options: options.clone(), resolver, made: OnceCell::new() })
+        Arc::new(Pool { options: options.clone(), resolver, made: OnceCell::new(), links: Arc::default() })
     }
 
     async fn get(self: &Arc<Self>) -> Result<&reqwest::Client, Error> {
@@ -214,24 +247,42 @@ fn header(name: &str, value: &str, host: &str) -> Result<(HeaderName, HeaderValu
 /// An answer whose body has not been read yet.
 #[derive(Debug)]
 pub struct Response {
-    inner: reqwest::Response,
+    inner: Inner,
     host: String,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Pooled(reqwest::Response),
+    Plain(Box<plain::Response>),
 }
 
 impl Response {
     /// The status code.
     pub fn status(&self) -> u16 {
-        self.inner.status().as_u16()
+        match &self.inner {
+            Inner::Pooled(response) => response.status().as_u16(),
+            Inner::Plain(response) => response.head.status.as_u16(),
+        }
     }
 
     /// The first header of this name, if it is readable text.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.inner.headers().get(name)?.to_str().ok()
+        let headers = match &self.inner {
+            Inner::Pooled(response) => response.headers(),
+            Inner::Plain(response) => &response.head.headers,
+        };
+        headers.get(name)?.to_str().ok()
     }
 
     /// The next piece of the body; none at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        self.inner.chunk().await.map_err(|error| Error::from_reqwest(error, &self.host))
+        match &mut self.inner {
+            Inner::Pooled(response) => {
+                response.chunk().await.map_err(|error| Error::from_reqwest(error, &self.host))
+            }
+            Inner::Plain(response) => response.chunk().await,
+        }
     }
 
     /// The whole body, or an error if it has more than `max` bytes.
@@ -268,6 +319,10 @@ impl Response {
     /// Lets go of a body of which nothing more is wanted. Its connection is used again if the body ends soon, which
     /// is found out in the background.
     pub fn finish(mut self) {
+        // Mostly its end has come with the rest.
+        if let Some(Ok(None) | Err(_)) = self.chunk().now_or_never() {
+            return;
+        }
         tokio::spawn(async move {
             let rest = async {
                 let mut bytes = 0;

@@ -93,8 +93,8 @@ impl Error {
 }
 
 /// The last error of the chain: the others only say that there is a further one.
-pub(crate) fn innermost(error: &reqwest::Error) -> String {
-    let mut last: &dyn std::error::Error = error;
+pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
     while let Some(source) = last.source() {
         last = source;
     }

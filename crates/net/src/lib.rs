@@ -9,6 +9,7 @@ mod bounded;
 mod client;
 mod error;
 mod guard;
+mod plain;
 mod random;
 pub mod sse;
 mod tls;
