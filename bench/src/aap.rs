@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use crate::Bench;
-use crate::api::{Api, message, post};
+use crate::api::{message, post};
 use crate::conversation::{Conversation, Direct, Ear, Heard};
 use crate::http::Connection;
 use crate::process::Server;
@@ -27,8 +27,8 @@ const SILENCE: Duration = Duration::from_millis(25);
 pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     let mut section = Section::new("The Agent Application Protocol");
     section.note(&format!(
-        "A turn of {TOKENS} tokens in the mode `delta` and the same turn over the Herm stream, in batches one after the \
-         other: processor time of the server, medians. Below, the time from the first byte that leaves the model to the \
+        "A turn of {TOKENS} tokens in the mode `delta` and the same turn over the Herm stream, {TURNS} of one and then of \
+         the other: processor time of the server, medians. Below, the time from the first byte that leaves the model to the \
          first `text_delta` at the client, with a model that is silent for {} ms before and for {} ms after its first \
          token; and the same with a client that reads straight from the model.",
         SILENCE.as_millis(),
@@ -66,52 +66,41 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
-/// Processor time of a turn over either surface.
+/// Processor time of a turn over either surface. They take turns with a session each, so that both meet the same machine.
 async fn processor_times(bench: &Bench) -> Result<(Samples, Samples)> {
     let directory = bench.directory()?;
     let server = bench.serve(&directory.path().join("home")).await?;
     let mut api = server.api().await?;
     let agent = api.agent(&format!("single-{TOKENS}")).await?;
-    let (batches, sessions) = bench.scale.of((12, 10), (2, 2));
     let (mut herm, mut aap) = (Samples::default(), Samples::default());
-    for batch in 0..=batches {
-        let used = herm_batch(&server, &mut api, &agent, sessions).await?;
-        let used_by_aap = aap_batch(&server, &mut api, &agent, sessions).await?;
-        // The first batch warms both sides up.
-        if batch > 0 {
-            let turns = (sessions * TURNS) as f64;
-            herm.add(used.as_secs_f64() * 1e3 / turns);
-            aap.add(used_by_aap.as_secs_f64() * 1e3 / turns);
+    let sessions = bench.scale.of(240, 4);
+    for session in 0..sessions {
+        let used = herm_session(&server, &api.session(&agent).await?).await?;
+        let used_by_aap = aap_session(&server, &api.session(&agent).await?).await?;
+        // The first ones warm both sides up.
+        if session >= sessions / 12 {
+            herm.add(used.as_secs_f64() * 1e3 / TURNS as f64);
+            aap.add(used_by_aap.as_secs_f64() * 1e3 / TURNS as f64);
         }
     }
     server.stop().await?;
     Ok((herm, aap))
 }
 
-async fn herm_batch(server: &Server, api: &mut Api, agent: &str, sessions: usize) -> Result<Duration> {
-    let mut conversations = Vec::with_capacity(sessions);
-    for _ in 0..sessions {
-        conversations.push(Conversation::open(server.address, &api.session(agent).await?, TOKENS).await?);
-    }
+async fn herm_session(server: &Server, session: &str) -> Result<Duration> {
+    let mut conversation = Conversation::open(server.address, session, TOKENS).await?;
     let before = server.processor_time()?;
-    for conversation in &mut conversations {
-        for _ in 0..TURNS {
-            conversation.turn().await?;
-        }
+    for _ in 0..TURNS {
+        conversation.turn().await?;
     }
     Ok(server.processor_time()? - before)
 }
 
-async fn aap_batch(server: &Server, api: &mut Api, agent: &str, sessions: usize) -> Result<Duration> {
-    let mut applications = Vec::with_capacity(sessions);
-    for _ in 0..sessions {
-        applications.push(Application::open(server.address, &api.session(agent).await?).await?);
-    }
+async fn aap_session(server: &Server, session: &str) -> Result<Duration> {
+    let mut application = Application::open(server.address, session).await?;
     let before = server.processor_time()?;
-    for application in &mut applications {
-        for _ in 0..TURNS {
-            application.turn().await?;
-        }
+    for _ in 0..TURNS {
+        application.turn().await?;
     }
     Ok(server.processor_time()? - before)
 }

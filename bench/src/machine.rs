@@ -6,11 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 
 use crate::samples::Samples;
-
-/// Ticks per second in `/proc/<id>/stat`, the same on every Linux.
-const TICKS: u64 = 100;
 
 /// Memory of a process, in KB.
 #[derive(Clone, Copy)]
@@ -32,13 +31,8 @@ pub(crate) fn memory(process: u32) -> Result<Memory> {
 
 /// Time that a process spent on processors.
 pub(crate) fn processor_time(process: u32) -> Result<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name in parentheses may hold anything; the fields after it are numbers.
-    let (_, fields) = stat.rsplit_once(')').context("not a stat file")?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let ticks =
-        |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).context("no ticks");
-    Ok(Duration::from_millis((ticks(11)? + ticks(12)?) * 1000 / TICKS))
+    let clock = clock_getcpuclockid(Pid::from_raw(process.try_into()?))?;
+    Ok(clock_gettime(clock)?.into())
 }
 
 pub(crate) fn load_average() -> String {
