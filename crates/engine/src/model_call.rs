@@ -113,13 +113,10 @@ impl ModelCall {
         let (messages, tools) = (request.messages.len(), request.tools.len());
         self.observe(Observation::PreApiRequest { call: self.call, messages, tools });
         let started = Instant::now();
-        let mut stream = model.stream(request);
+        let mut stream = model.stream(request).ready_chunks(MAX_READY);
         let live_call = self.live_call;
         let mut silent = true;
-        // The first piece is shown before more is read.
-        while let Some(ready) =
-            stream.by_ref().ready_chunks(if silent { 1 } else { MAX_READY }).next().await
-        {
+        while let Some(ready) = stream.next().await {
             for delta in joined(ready) {
                 if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
                     silent = false;
