@@ -9,6 +9,7 @@
 pub mod agent;
 pub mod agent_option;
 pub mod amendments;
+mod argument_schema;
 pub mod both_ends;
 pub mod budget;
 pub mod compaction;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use crate::argument_schema::ArgumentSchema;
 use crate::event::Block;
 
 /// Tokens of one or many model calls.
@@ -58,14 +59,14 @@ pub struct Opaque {
 }
 
 /// A tool as the model is told about it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// Unique in one request.
     pub name: String,
     /// What it does and when to use it.
     pub description: String,
     /// JSON Schema of its arguments, an object.
-    pub input_schema: Value,
+    pub input_schema: ArgumentSchema,
 }
 
 /// One entry of the conversation that a model reads.

@@ -143,12 +143,12 @@ impl Planner<'_> {
         let of_agent = self.around.agent.custom_tools().map(|(name, description, input_schema)| ToolSpec {
             name: name.to_owned(),
             description: description.to_owned(),
-            input_schema: input_schema.clone(),
+            input_schema: input_schema.clone().into(),
         });
         let of_session = self.around.settings.client_tools.iter().map(|tool| ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
-            input_schema: tool.input_schema.clone(),
+            input_schema: tool.input_schema.clone().into(),
         });
         // The application knows nothing of subagents, and could not answer them; nor does anybody answer a run.
         let is_main = self.around.settings.thread.is_none() && self.around.run.is_none();

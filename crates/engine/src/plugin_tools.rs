@@ -77,7 +77,7 @@ impl Tool for ToolOfPlugin {
         ToolSpec {
             name: self.tool.name.clone(),
             description: self.tool.description.clone(),
-            input_schema: self.tool.parameters.clone(),
+            input_schema: self.tool.parameters.clone().into(),
         }
     }
 

@@ -64,11 +64,11 @@ impl Engine {
         let thread = state.settings.as_ref().and_then(|settings| settings.thread.as_ref());
         let root = thread.map_or(&header.id, |thread| &thread.parent);
         let turn_id = state.turn_id().map(|id| id.to_string()).unwrap_or_default();
-        let turn = turn_info(&self.shared, &header, &detail.agent.definition.model, root, turn_id);
+        let turn = turn_info(&self.shared, &header, &detail.agent.model, root, turn_id);
         let around = Surroundings {
             shared: Arc::clone(&self.shared),
             header: Arc::new(header),
-            agent: Arc::new(detail.agent.definition),
+            agent: detail.agent,
             settings: Arc::new(state.settings.clone().unwrap_or_default()),
             allowances: state.turn.as_ref().map(|turn| turn.allowances.clone()).unwrap_or_default(),
             allowed: Arc::new(state.allowed_tools.clone()),

@@ -1,10 +1,11 @@
 //! Sessions as surfaces use them: created, listed, talked to, put away.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use petasos_core::State;
-use petasos_core::agent::{AgentVersion, metadata_problem};
+use petasos_core::agent::{AgentDefinition, metadata_problem};
 use petasos_core::amendments::Amendments;
 use petasos_core::context::Context;
 use petasos_core::conversation::ConversationChange;
@@ -22,6 +23,7 @@ use crate::actor::Command;
 use crate::engine::{Engine, now};
 use crate::error::{Error, Result};
 use crate::load;
+use crate::warm::Fold;
 
 /// How many sessions of a list are folded at the same time.
 const AT_ONCE: usize = 8;
@@ -78,8 +80,8 @@ pub struct SessionChange {
 pub struct SessionDetail {
     /// What never changes.
     pub header: SessionHeader,
-    /// The version of the agent that it stays with.
-    pub agent: AgentVersion,
+    /// The agent, in the version that it stays with.
+    pub agent: Arc<AgentDefinition>,
     /// The fold of its log.
     pub state: State,
 }
@@ -136,12 +138,12 @@ impl Engine {
 
     /// A session and where its turn stands.
     pub async fn session_detail(&self, tenant: &TenantId, id: &SessionId) -> Result<SessionDetail> {
-        let loaded = load::session(self.shared.store.as_ref(), tenant, id).await?;
-        let loaded = loaded.ok_or_else(|| not_found(id))?;
-        let Some(agent) = loaded.agent else {
-            return Err(Error::NotFound { kind: "agent", id: loaded.header.agent_id.to_string() });
-        };
-        Ok(SessionDetail { header: loaded.header, agent, state: loaded.state })
+        if let Some(detail) = self.shared.warm.look(tenant, id) {
+            return Ok(detail);
+        }
+        let fold = load::fold(self.shared.store.as_ref(), tenant, id).await?;
+        let Fold { header, agent, state, .. } = fold.ok_or_else(|| not_found(id))?;
+        Ok(SessionDetail { header: Arc::unwrap_or_clone(header), agent, state })
     }
 
     /// Sessions of a list and where their turns stand. One that was deleted in the meantime is left out.

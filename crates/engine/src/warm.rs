@@ -14,6 +14,7 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::SessionHeader;
 
 use crate::feed::lock;
+use crate::sessions::SessionDetail;
 
 /// How many folds are kept.
 const MAX_SESSIONS: usize = 512;
@@ -57,14 +58,28 @@ impl Warm {
         }
     }
 
+    /// Where a session stands, if it is asleep and its fold is here.
+    pub(crate) fn look(&self, tenant: &TenantId, id: &SessionId) -> Option<SessionDetail> {
+        let kept = lock(&self.0);
+        let Fold { header, agent, state, .. } = kept.sessions.get(kept.place(tenant, id)?)?;
+        let header = SessionHeader::clone(header);
+        Some(SessionDetail { header, agent: Arc::clone(agent), state: state.clone() })
+    }
+
     /// Takes the fold of a session that wakes.
     pub(crate) fn take(&self, tenant: &TenantId, id: &SessionId) -> Option<Fold> {
         let mut kept = lock(&self.0);
-        let this = |kept: &Fold| kept.header.id == *id && kept.header.tenant == *tenant;
-        let index = kept.sessions.iter().rposition(this)?;
+        let index = kept.place(tenant, id)?;
         let session = kept.sessions.remove(index)?;
         kept.tokens = kept.tokens.saturating_sub(tokens(&session));
         Some(session)
+    }
+}
+
+impl Kept {
+    fn place(&self, tenant: &TenantId, id: &SessionId) -> Option<usize> {
+        // What was used last is asked for first.
+        self.sessions.iter().rposition(|fold| fold.header.id == *id && fold.header.tenant == *tenant)
     }
 }
 

@@ -189,7 +189,7 @@ mod testing {
         let tool = ToolSpec {
             name: "look".to_owned(),
             description: "Looks".to_owned(),
-            input_schema: json!({ "type": "object" }),
+            input_schema: json!({ "type": "object" }).into(),
         };
         Request {
             model: "m-1".to_owned(),

@@ -150,7 +150,8 @@ async fn connect(origin: &http::Uri, host: &str, patience: Duration) -> Result<L
     connector.set_nodelay(true);
     let connecting = tokio::time::timeout(patience, connector.oneshot(origin.clone()));
     let connected = connecting.await.map_err(|_| Error::Timeout { host: host.to_owned() })?;
-    let io = connected.map_err(|error| Error::Connect { host: host.to_owned(), problem: innermost(&error) })?;
+    let io =
+        connected.map_err(|error| Error::Connect { host: host.to_owned(), problem: innermost(&error) })?;
     let (requests, driver) = handshake(io).await.map_err(|error| lost(&error, host))?;
     Ok(Link { requests, driver, has_ended: false })
 }

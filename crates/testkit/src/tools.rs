@@ -84,7 +84,7 @@ impl Tool for CountingTool {
         ToolSpec {
             name: self.name.to_owned(),
             description: "Counts how often it is called.".to_owned(),
-            input_schema: json!({ "type": "object", "properties": { "text": { "type": "string" } } }),
+            input_schema: json!({ "type": "object", "properties": { "text": { "type": "string" } } }).into(),
         }
     }
 
@@ -145,7 +145,7 @@ impl Tool for RiskyTool {
         ToolSpec {
             name: "risky".to_owned(),
             description: "Does what it is told.".to_owned(),
-            input_schema: json!({ "type": "object", "properties": { "text": { "type": "string" } } }),
+            input_schema: json!({ "type": "object", "properties": { "text": { "type": "string" } } }).into(),
         }
     }
 

@@ -32,7 +32,8 @@ pub fn spec() -> ToolSpec {
                 "choices": { "type": "array", "items": { "type": "string" } },
             },
             "required": ["question"],
-        }),
+        })
+        .into(),
     }
 }
 

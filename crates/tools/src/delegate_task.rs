@@ -48,7 +48,7 @@ pub fn spec() -> ToolSpec {
         description:
             "Give work to subagents and wait for their results: one goal, or several tasks side by side."
                 .to_owned(),
-        input_schema: json!({ "type": "object", "properties": properties }),
+        input_schema: json!({ "type": "object", "properties": properties }).into(),
     }
 }
 

@@ -66,7 +66,7 @@ impl Tool for ProcessTool {
                     "timeout": { "type": "integer", "description": "Seconds to wait, 60 unless set." },
                 },
                 "required": ["action"],
-            }),
+            }).into(),
         }
     }
 

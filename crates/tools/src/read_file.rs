@@ -50,7 +50,8 @@ impl Tool for ReadFile {
                     "limit": { "type": "integer", "description": "How many lines, 500 unless set." },
                 },
                 "required": ["path"],
-            }),
+            })
+            .into(),
         }
     }
 

@@ -36,7 +36,8 @@ pub fn spec() -> ToolSpec {
                 "prompt": { "type": "string", "description": "what it is for" },
             },
             "required": ["name", "prompt"],
-        }),
+        })
+        .into(),
     }
 }
 

@@ -76,7 +76,7 @@ impl Tool for Terminal {
                     "pty": { "type": "boolean", "description": "Run it on a terminal." },
                 },
                 "required": ["command"],
-            }),
+            }).into(),
         }
     }
 

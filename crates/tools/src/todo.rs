@@ -38,7 +38,8 @@ impl Tool for Todo {
                     },
                 },
                 "required": ["todos"],
-            }),
+            })
+            .into(),
         }
     }
 

@@ -46,7 +46,8 @@ impl Tool for WebExtract {
                     "offset": { "type": "integer", "description": "Characters to skip, to read on." },
                 },
                 "required": ["url"],
-            }),
+            })
+            .into(),
         }
     }
 

@@ -37,7 +37,8 @@ impl Tool for WriteFile {
                 "type": "object",
                 "properties": { "path": { "type": "string" }, "content": { "type": "string" } },
                 "required": ["path", "content"],
-            }),
+            })
+            .into(),
         }
     }
 

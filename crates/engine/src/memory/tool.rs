@@ -88,7 +88,7 @@ impl Tool for MemoryTool {
                           their work. Not for what only matters now, and never for secrets. Later sessions start \
                           with the notes; this one does not change."
                 .to_owned(),
-            input_schema: json!({ "type": "object", "properties": properties, "required": ["target"] }),
+            input_schema: json!({ "type": "object", "properties": properties, "required": ["target"] }).into(),
         }
     }
 

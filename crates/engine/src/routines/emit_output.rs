@@ -27,7 +27,7 @@ pub(crate) fn spec(job: &RunJob) -> ToolSpec {
         "type": "object",
         "properties": { "output": output, "output_json": output_json },
     });
-    ToolSpec { name: EMIT_OUTPUT.to_owned(), description, input_schema }
+    ToolSpec { name: EMIT_OUTPUT.to_owned(), description, input_schema: input_schema.into() }
 }
 
 /// What a call comes to.

@@ -83,7 +83,8 @@ impl Tool for SessionSearch {
                     "around_message_id": { "type": "integer" },
                     "window": { "type": "integer", "description": "Messages on each side, 5 unless given" },
                 },
-            }),
+            })
+            .into(),
         }
     }
 

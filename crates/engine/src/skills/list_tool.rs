@@ -19,7 +19,7 @@ impl Tool for SkillsList {
         ToolSpec {
             name: "skills_list".to_owned(),
             description: "List the skills there are now, those learned in this session included.".to_owned(),
-            input_schema: json!({ "type": "object", "properties": {} }),
+            input_schema: json!({ "type": "object", "properties": {} }).into(),
         }
     }
 

@@ -90,7 +90,7 @@ impl Tool for SkillManage {
                     "file_content": text,
                 },
                 "required": ["action", "name"],
-            }),
+            }).into(),
         }
     }
 

@@ -26,7 +26,7 @@ impl Tool for SkillView {
                     "file_path": { "type": "string", "description": "A file of the skill, such as references/notes.md" },
                 },
                 "required": ["name"],
-            }),
+            }).into(),
         }
     }
 

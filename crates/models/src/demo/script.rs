@@ -205,7 +205,7 @@ mod tests {
         let tools = tools.iter().map(|name| ToolSpec {
             name: (*name).to_owned(),
             description: String::new(),
-            input_schema: json!({ "type": "object" }),
+            input_schema: json!({ "type": "object" }).into(),
         });
         Request {
             model: "fast".to_owned(),
@@ -271,7 +271,7 @@ mod tests {
         let spec = |description: &str, output: Value| ToolSpec {
             name: EMIT_OUTPUT.to_owned(),
             description: description.to_owned(),
-            input_schema: json!({ "type": "object", "properties": { "output": output } }),
+            input_schema: json!({ "type": "object", "properties": { "output": output } }).into(),
         };
         let described = format!("The output must fit this JSON Schema: {output}");
         for spec in [spec("Hands in.", output), spec(&described, json!({ "type": "object" }))] {

@@ -1,7 +1,7 @@
 //! Anthropic's messages.
 
 use petasos_core::event::Block;
-use petasos_core::model::{AnswerPart, AssistantPart, Message, Opaque, Request, Stop, Usage};
+use petasos_core::model::{AnswerPart, ArgumentSchema, AssistantPart, Message, Opaque, Request, Stop, Usage};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
@@ -60,7 +60,7 @@ impl WireFormat for Anthropic {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: &'a ArgumentSchema,
 }
 
 /// The conversation with strictly alternating roles, and a cache mark at its end.

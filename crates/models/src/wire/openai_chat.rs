@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use petasos_core::event::{Block, joined_text};
 use petasos_core::model::{
-    Answer, AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, ToolSpec, Usage,
+    Answer, ArgumentSchema, AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, ToolSpec, Usage,
 };
 use petasos_net::sse;
 use secrecy::SecretString;
@@ -66,7 +66,7 @@ struct Tool<'a> {
 struct Function<'a> {
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: &'a ArgumentSchema,
 }
 
 impl<'a> Function<'a> {

@@ -2,7 +2,9 @@
 //! travels encrypted.
 
 use petasos_core::event::{Block, joined_text};
-use petasos_core::model::{AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, Usage};
+use petasos_core::model::{
+    ArgumentSchema, AssistantPart, Message, Opaque, Request, Stop, ToolOutcome, Usage,
+};
 use petasos_net::sse;
 use secrecy::SecretString;
 use serde::Serialize;
@@ -62,7 +64,7 @@ struct Tool<'a> {
     kind: &'static str,
     name: &'a str,
     description: &'a str,
-    parameters: &'a Value,
+    parameters: &'a ArgumentSchema,
     strict: bool,
 }
 

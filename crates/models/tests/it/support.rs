@@ -49,7 +49,7 @@ pub(crate) fn request(text: &str) -> Request {
     let tool = |name: &str| ToolSpec {
         name: name.to_owned(),
         description: "A tool".to_owned(),
-        input_schema: json!({ "type": "object", "properties": {} }),
+        input_schema: json!({ "type": "object", "properties": {} }).into(),
     };
     Request {
         model: "m-1".to_owned(),

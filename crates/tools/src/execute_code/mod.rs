@@ -72,7 +72,7 @@ impl Tool for ExecuteCode {
                 "type": "object",
                 "properties": { "code": { "type": "string" } },
                 "required": ["code"],
-            }),
+            }).into(),
         }
     }
 

@@ -68,7 +68,7 @@ impl Offer {
                 spec: Arc::new(ToolSpec {
                     name,
                     description: tool.description.clone(),
-                    input_schema: tool.input_schema.clone(),
+                    input_schema: tool.input_schema.clone().into(),
                 }),
                 effect: if tool.is_read_only { ToolEffect::ReadOnly } else { ToolEffect::SideEffect },
                 server: server.to_owned(),

@@ -65,7 +65,7 @@ impl Tool for Patch {
                     "patch": { "type": "string" },
                 },
                 "required": ["mode"],
-            }),
+            }).into(),
         }
     }
 

@@ -85,7 +85,7 @@ impl Tool for SearchFiles {
                     "context": { "type": "integer", "description": "Lines around each match." },
                 },
                 "required": ["pattern"],
-            }),
+            }).into(),
         }
     }
 

@@ -67,7 +67,8 @@ impl Tool for WebSearch {
                 "type": "object",
                 "properties": { "query": { "type": "string" }, "limit": { "type": "integer" } },
                 "required": ["query"],
-            }),
+            })
+            .into(),
         }
     }
 

@@ -135,7 +135,7 @@ async fn delete(
 
 async fn info(engine: &Engine, detail: &SessionDetail) -> SessionInfo {
     let settings = detail.state.settings.clone().unwrap_or_default();
-    let agent = &detail.agent.definition;
+    let agent = &*detail.agent;
     let tools = match settings.server_tools {
         None => {
             let header = &detail.header;

@@ -88,7 +88,7 @@ struct Planned {
 async fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Planned, Problem> {
     refuse_while_running(detail)?;
     let sent = answers::read(&detail.state, &turn.messages)?;
-    let agent = &detail.agent.definition;
+    let agent = &*detail.agent;
     if sent.events.iter().any(has_image) && !app.engine.takes_images(&agent.model) {
         return Err(no_images("messages", &agent.model));
     }

@@ -34,7 +34,7 @@ impl Tool for WebSearch {
         ToolSpec {
             name: "web_search".to_owned(),
             description: "Searches.".to_owned(),
-            input_schema: json!({ "type": "object", "properties": { "query": { "type": "string" } } }),
+            input_schema: json!({ "type": "object", "properties": { "query": { "type": "string" } } }).into(),
         }
     }
 

@@ -1,0 +1,43 @@
+//! JSON Schemas of tools' arguments.
+
+use std::ops::Deref;
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// The JSON Schema of a tool's arguments. Every model call shows all of them, so each is written once and kept as text
+/// beside the value.
+#[derive(Debug, Clone)]
+pub struct ArgumentSchema {
+    value: Value,
+    text: Box<RawValue>,
+}
+
+impl From<Value> for ArgumentSchema {
+    fn from(value: Value) -> Self {
+        // A value can always be written.
+        let text = to_raw_value(&value).unwrap_or_default();
+        ArgumentSchema { value, text }
+    }
+}
+
+impl Deref for ArgumentSchema {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
+}
+
+impl PartialEq for ArgumentSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl Serialize for ArgumentSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
