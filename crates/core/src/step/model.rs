@@ -9,7 +9,8 @@ use crate::model::Stop;
 use crate::run::EMIT_OUTPUT;
 use crate::state::{CallKind, Phase};
 
-use super::{Emitted, FinishedCall, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
+use super::tool::FinishedCall;
+use super::{Emitted, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
 
 impl Step<'_> {
     pub(super) fn model_finished(
@@ -61,13 +62,7 @@ impl Step<'_> {
                     match call {
                         Decided::Refused { id, tool, kind, why } => {
                             let (id, content) = (id.as_str(), vec![Block::text(why)]);
-                            self.emit_result(&FinishedCall {
-                                id,
-                                tool: &tool,
-                                kind,
-                                content,
-                                is_error: true,
-                            });
+                            self.emit_result(FinishedCall { id, tool: &tool, kind, content, is_error: true });
                         }
                         Decided::Output { id, emitted } => self.output(&id, emitted),
                     }

@@ -9,8 +9,9 @@ use crate::run::{EMIT_OUTPUT, REMINDER, RunError, RunErrorCode, RunOutcome};
 use crate::state::{CallKind, FailedTool, Progress, State, Turn, TurnRun};
 
 use super::next::end;
+use super::tool::FinishedCall;
 use super::user::refuse_while_busy;
-use super::{Emitted, FinishedCall, Opening, Refusal, Step};
+use super::{Emitted, Opening, Refusal, Step};
 
 /// The stop of a run that made as many model calls as it may.
 const TOO_MANY_CALLS: &str = "max_engine_iterations_reached";
@@ -63,7 +64,7 @@ impl Step<'_> {
         };
         let is_error = !matches!(outcome, Some(RunOutcome::Succeeded { .. }));
         let content = vec![Block::text(text)];
-        self.emit_result(&FinishedCall {
+        self.emit_result(FinishedCall {
             id: id.as_str(),
             tool: EMIT_OUTPUT,
             kind: CallKind::Builtin,

@@ -1,11 +1,12 @@
-//! Turns that end before the model is done: interrupts, deadlines, and what a crash leaves behind.
+//! Turns that end before the model is done: interrupts, deadlines, archiving, and what a crash leaves behind.
 
 use crate::event::{
     ActionExpired, AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, ToolEffect,
 };
 use crate::state::{Call, CallKind, Phase, Progress};
 
-use super::{FinishedCall, Step};
+use super::Step;
+use super::tool::FinishedCall;
 
 impl Step<'_> {
     /// Ends the turn under way, if there is one, as the user's wish.
@@ -31,6 +32,14 @@ impl Step<'_> {
         );
         let stop_reason = StopReason::Error { code: "turn_time_exceeded".to_owned(), message };
         self.stop_turn("The turn ran out of time.", stop_reason);
+    }
+
+    /// Puts the session away.
+    pub(super) fn archive(&mut self) {
+        self.interrupt_turn("The session was archived.", String::new());
+        if self.state.view.archived_at.is_none() {
+            self.emit(Payload::Archived {});
+        }
     }
 
     /// Goes on without the answers that a paused turn waits for, if their time is over.
@@ -97,7 +106,7 @@ impl Step<'_> {
 
     fn close(&mut self, call: &Call, text: String) {
         let content = vec![Block::text(text)];
-        self.emit_result(&FinishedCall {
+        self.emit_result(FinishedCall {
             id: &call.id,
             tool: &call.tool,
             kind: call.kind,

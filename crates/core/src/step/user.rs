@@ -7,7 +7,8 @@ use crate::event::{
 };
 use crate::state::{ActionKind, Call, PendingAction, State};
 
-use super::{Change, FinishedCall, Opening, Refusal, Step, UserEvent};
+use super::tool::FinishedCall;
+use super::{Change, Opening, Refusal, Step, UserEvent};
 
 impl Step<'_> {
     pub(super) fn user(
@@ -169,13 +170,7 @@ impl Step<'_> {
             return Err(not_pending(&self.state, id));
         };
         let (content, is_error) = (result.content, result.is_error);
-        self.emit_result(&FinishedCall {
-            id: &call.id,
-            tool: &call.tool,
-            kind: call.kind,
-            content,
-            is_error,
-        });
+        self.emit_result(FinishedCall { id: &call.id, tool: &call.tool, kind: call.kind, content, is_error });
         Ok(())
     }
 }

@@ -1,0 +1,51 @@
+//! Why a session cannot take what was sent.
+
+/// Why the session cannot take what was sent. Nothing is appended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A turn is running.
+    #[error("a turn is running; wait for session.status_idle, or send user.steer or user.interrupt")]
+    TurnInProgress {
+        /// The message that opened it.
+        turn_id: String,
+    },
+    /// The turn waits for other answers.
+    #[error("the turn waits for {}; answer first, or send user.interrupt", list(pending))]
+    ActionRequired {
+        /// The message that opened it.
+        turn_id: String,
+        /// What it waits for.
+        pending: Vec<String>,
+    },
+    /// Nothing waits for this answer.
+    #[error("{id} is not pending; {}", pending_text(pending))]
+    NotPending {
+        /// The id in the answer.
+        id: String,
+        /// What is pending.
+        pending: Vec<String>,
+    },
+    /// Something waits for another kind of answer under this id.
+    #[error("{id} is answered by {expected}, not by {got}")]
+    WrongAnswer {
+        /// The id in the answer.
+        id: String,
+        /// The event type that would fit.
+        expected: &'static str,
+        /// The one that was sent.
+        got: &'static str,
+        /// What is pending.
+        pending: Vec<String>,
+    },
+    /// The session was archived.
+    #[error("the session is archived and takes no more events; create a new session")]
+    Archived,
+}
+
+fn list(ids: &[String]) -> String {
+    ids.join(", ")
+}
+
+fn pending_text(pending: &[String]) -> String {
+    if pending.is_empty() { "nothing is".to_owned() } else { format!("pending: {}", list(pending)) }
+}
