@@ -67,11 +67,12 @@ pub(crate) async fn run(
 ) {
     let stopping = shared.stopping.clone();
     let life = async {
-        match Actor::load(&shared, &tenant, &session_id).await {
+        let lived = match Actor::load(&shared, &tenant, &session_id).await {
             Ok(Some(actor)) => actor.live(&mut mailbox).await,
-            Ok(None) => End::Absent,
-            Err(error) => End::failed(&error),
-        }
+            Ok(None) => Ok(End::Absent),
+            Err(error) => Err(error),
+        };
+        lived.unwrap_or_else(|error| End::failed(&error))
     };
     let end = tokio::select! {
         // A bug in one turn must not leave a session that nobody can reach.
