@@ -23,6 +23,7 @@ pub mod ids;
 pub mod key;
 pub mod limits;
 pub mod memory;
+pub mod metadata;
 pub mod model;
 pub mod routine;
 pub mod run;

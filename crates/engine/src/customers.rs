@@ -1,9 +1,9 @@
 //! Customers: registered, changed, forgotten; and what is known about them.
 
-use petasos_core::agent::metadata_problem;
 use petasos_core::conversation::CustomerVariables;
 use petasos_core::customer::{ContextVariable, Customer, VariableValue};
 use petasos_core::ids::TenantId;
+use petasos_core::metadata::metadata_problem;
 use petasos_core::session::{CONVERSATION_PLATFORM, SessionHeader};
 use petasos_store::{CustomerChange, KnownValue, Order, Page, PageRequest};
 use serde_json::{Map, Value};

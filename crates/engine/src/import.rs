@@ -5,11 +5,11 @@
 
 use jiff::Timestamp;
 use petasos_core::State;
-use petasos_core::agent::metadata_problem;
 use petasos_core::event::{Event, StopReason, UserInterrupt};
 use petasos_core::export::ExportHeader;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
+use petasos_core::metadata::metadata_problem;
 use petasos_core::session::{SessionRecord, SessionView, Status};
 use petasos_core::step::{self, Input, Opening, UserEvent};
 use petasos_store::{Append, Outbox};

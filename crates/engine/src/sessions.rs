@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
 use petasos_core::State;
-use petasos_core::agent::{AgentDefinition, metadata_problem};
+use petasos_core::agent::AgentDefinition;
 use petasos_core::amendments::Amendments;
 use petasos_core::context::Context;
 use petasos_core::conversation::ConversationChange;
 use petasos_core::event::{Event, Payload};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
+use petasos_core::metadata::metadata_problem;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::UserEvent;

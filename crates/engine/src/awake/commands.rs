@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use petasos_core::agent::metadata_problem;
 use petasos_core::event::{Event, TitleSource, Titled};
+use petasos_core::metadata::metadata_problem;
 use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{Change, Input, UserEvent};
 use petasos_hooks::Observation;

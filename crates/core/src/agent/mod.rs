@@ -1,0 +1,117 @@
+//! Agents: versioned definitions, as they are stored and as they are written in files.
+
+mod tools;
+mod validate;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::agent_option::AgentOption;
+use crate::ids::{AgentId, TenantId};
+
+pub use tools::{NamedToolConfig, PermissionPolicy, ToolConfig, ToolEntry, is_tool_name};
+pub use validate::InvalidDefinition;
+
+/// One version of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AgentVersion {
+    /// The agent.
+    pub id: AgentId,
+    /// Whose agent it is.
+    pub tenant: TenantId,
+    /// 1, 2, 3 …
+    pub version: u32,
+    /// What this version is.
+    pub definition: AgentDefinition,
+    /// When the agent's first version was made.
+    pub created_at: Timestamp,
+    /// When this version was made.
+    pub updated_at: Timestamp,
+    /// When the agent was archived.
+    pub archived_at: Option<Timestamp>,
+}
+
+/// What an agent is: everything that a version fixes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AgentDefinition {
+    /// What people call it.
+    pub name: String,
+    /// `provider/model`.
+    pub model: String,
+    /// The system instructions.
+    #[serde(default)]
+    pub instructions: String,
+    /// What it may use. Nothing listed means the built-in tools.
+    #[serde(default)]
+    pub tools: Vec<ToolEntry>,
+    /// MCP servers that `mcp_toolset` entries refer to.
+    #[serde(default)]
+    pub mcp_servers: Vec<McpServer>,
+    /// Skills that belong to this version.
+    #[serde(default)]
+    pub skills: Vec<ConfiguredSkill>,
+    /// What each session can choose. `{{options.name}}` in the instructions becomes the value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<AgentOption>,
+    /// The caller's own tags.
+    #[serde(default)]
+    pub metadata: Map<String, Value>,
+}
+
+/// An MCP server that an agent uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct McpServer {
+    /// How it is reached; `url` is the only kind.
+    #[serde(rename = "type")]
+    pub kind: McpServerKind,
+    /// Unique in the agent.
+    pub name: String,
+    /// The endpoint.
+    pub url: String,
+}
+
+/// How an MCP server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum McpServerKind {
+    /// Over HTTP.
+    Url,
+}
+
+/// A skill that belongs to an agent version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConfiguredSkill {
+    /// Unique in the agent.
+    pub name: String,
+    /// Where the text is.
+    #[serde(flatten)]
+    pub source: SkillSource,
+}
+
+/// Where the text of a skill is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "source", rename_all = "snake_case")]
+pub enum SkillSource {
+    /// In the definition.
+    Inline {
+        /// The text of `SKILL.md`.
+        content: String,
+    },
+    /// In a file.
+    File {
+        /// Its path.
+        path: String,
+    },
+    /// At an address.
+    Url {
+        /// The address.
+        url: String,
+    },
+}

@@ -1,0 +1,194 @@
+//! What an agent may use: the entries of its `tools`, and what they say about single tools.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::AgentDefinition;
+
+/// One entry of an agent's `tools`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToolEntry {
+    /// The built-in tools.
+    #[serde(rename_all = "camelCase")]
+    AgentToolset {
+        /// For every tool of the set.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default_config: Option<ToolConfig>,
+        /// For single tools.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        configs: Vec<NamedToolConfig>,
+    },
+    /// The tools of one MCP server.
+    #[serde(rename_all = "camelCase")]
+    McpToolset {
+        /// A name in `mcpServers`.
+        mcp_server_name: String,
+        /// For every tool of the server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        default_config: Option<ToolConfig>,
+        /// For single tools.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        configs: Vec<NamedToolConfig>,
+    },
+    /// A tool that the application runs.
+    #[serde(rename_all = "camelCase")]
+    CustomTool {
+        /// What the model calls.
+        name: String,
+        /// What it does, for the model.
+        #[serde(default)]
+        description: String,
+        /// JSON Schema of its arguments.
+        #[serde(default = "any_object", alias = "input_schema")]
+        input_schema: Value,
+    },
+}
+
+fn any_object() -> Value {
+    json!({ "type": "object", "properties": {} })
+}
+
+/// Settings of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ToolConfig {
+    /// Whether it asks before it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_policy: Option<PermissionPolicy>,
+}
+
+/// Settings of one named tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NamedToolConfig {
+    /// The tool.
+    pub name: String,
+    /// Whether it asks before it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_policy: Option<PermissionPolicy>,
+}
+
+/// Whether a tool asks before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum PermissionPolicy {
+    /// It runs by itself.
+    AlwaysAllow,
+    /// It waits for a confirmation.
+    AlwaysAsk,
+}
+
+impl AgentDefinition {
+    /// The MCP servers whose tools are on offer, each once.
+    pub fn mcp_toolsets(&self) -> impl Iterator<Item = &str> {
+        let names = self.tools.iter().map(|entry| match entry {
+            ToolEntry::McpToolset { mcp_server_name, .. } => Some(mcp_server_name.as_str()),
+            _ => None,
+        });
+        let names: BTreeSet<&str> = names.flatten().collect();
+        names.into_iter()
+    }
+
+    /// What the definition says about asking before a tool of an MCP server runs. `names` are the tool's own name and
+    /// the one that the model uses.
+    pub fn mcp_policy(&self, server: &str, names: &[&str]) -> Option<PermissionPolicy> {
+        self.tools.iter().find_map(|entry| match entry {
+            ToolEntry::McpToolset { mcp_server_name, default_config, configs }
+                if mcp_server_name == server =>
+            {
+                policy(default_config.as_ref(), configs, names)
+            }
+            _ => None,
+        })
+    }
+
+    /// The tools that the application runs.
+    pub fn custom_tools(&self) -> impl Iterator<Item = (&str, &str, &Value)> {
+        self.tools.iter().filter_map(|entry| match entry {
+            ToolEntry::CustomTool { name, description, input_schema } => {
+                Some((name.as_str(), description.as_str(), input_schema))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the built-in tools are on offer: they are unless `tools` lists only others.
+    pub fn has_builtin_tools(&self) -> bool {
+        self.tools.is_empty()
+            || self.tools.iter().any(|entry| matches!(entry, ToolEntry::AgentToolset { .. }))
+    }
+
+    /// What the definition says about asking before a built-in tool runs. `names` are the tool and its aliases.
+    pub fn builtin_policy(&self, names: &[&str]) -> Option<PermissionPolicy> {
+        self.tools.iter().find_map(|entry| match entry {
+            ToolEntry::AgentToolset { default_config, configs } => {
+                policy(default_config.as_ref(), configs, names)
+            }
+            _ => None,
+        })
+    }
+}
+
+fn policy(
+    default: Option<&ToolConfig>,
+    configs: &[NamedToolConfig],
+    names: &[&str],
+) -> Option<PermissionPolicy> {
+    let named = configs.iter().find(|config| names.contains(&config.name.as_str()));
+    named
+        .and_then(|config| config.permission_policy)
+        .or_else(|| default.and_then(|config| config.permission_policy))
+}
+
+/// Whether every model takes this as the name of a tool.
+pub fn is_tool_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_tools(tools: Value) -> AgentDefinition {
+        serde_json::from_value(json!({ "name": "a", "model": "a/b", "tools": tools })).unwrap()
+    }
+
+    #[test]
+    fn toolsets_say_which_tools_ask() {
+        let configs = json!([{ "name": "shell", "permissionPolicy": { "type": "always_ask" } }]);
+        let default = json!({ "permissionPolicy": { "type": "always_allow" } });
+        let agent = with_tools(json!([
+            { "type": "agent_toolset", "defaultConfig": default, "configs": configs },
+            { "type": "mcp_toolset", "mcpServerName": "own", "defaultConfig": default, "configs": configs },
+            { "type": "mcp_toolset", "mcpServerName": "other" },
+        ]));
+        let (ask, allow) = (Some(PermissionPolicy::AlwaysAsk), Some(PermissionPolicy::AlwaysAllow));
+        assert_eq!(agent.builtin_policy(&["terminal", "shell"]), ask);
+        assert_eq!(agent.builtin_policy(&["read_file"]), allow);
+        assert_eq!(agent.mcp_policy("own", &["shell", "mcp_own_shell"]), ask);
+        assert_eq!(agent.mcp_policy("own", &["read", "mcp_own_read"]), allow);
+        assert_eq!(agent.mcp_policy("other", &["shell", "mcp_other_shell"]), None);
+    }
+
+    #[test]
+    fn entries_say_whose_tools_are_on_offer() {
+        let custom = json!({ "type": "custom_tool", "name": "check_order" });
+        let servers =
+            ["own", "other", "own"].map(|name| json!({ "type": "mcp_toolset", "mcpServerName": name }));
+        let [one, two, again] = servers;
+        let agent = with_tools(json!([custom, one, two, again]));
+        assert_eq!(agent.mcp_toolsets().collect::<Vec<_>>(), ["other", "own"]);
+        assert_eq!(agent.custom_tools().map(|(name, ..)| name).collect::<Vec<_>>(), ["check_order"]);
+        assert!(!agent.has_builtin_tools());
+        assert!(with_tools(json!([custom, { "type": "agent_toolset" }])).has_builtin_tools());
+        assert!(with_tools(json!([])).has_builtin_tools());
+    }
+}
