@@ -1,0 +1,113 @@
+//! Whether a call may run: by the agent's policies, the session's settings, what was allowed before, and who is there.
+
+use petasos_core::agent::{AgentDefinition, PermissionPolicy};
+use petasos_core::event::Danger;
+use petasos_core::settings::ServerTool as Setting;
+use petasos_core::step::Permission;
+use petasos_tools::{Risk, Tool, all_names};
+use serde_json::{Map, Value};
+
+use super::Planner;
+use crate::engine::Unattended;
+
+/// What a run, or a session that nobody attends, is told about a call that a person would have to allow.
+const NOBODY_ATTENDS: &str = "This needs a person's permission, and nobody attends this run. Do not try it another way: \
+                              go on without it.";
+
+/// What a subagent is told about a call that a person would have to allow.
+const NOBODY_TO_ASK: &str = "This needs a person's permission, and a subagent has nobody to ask. Do not try it another \
+                             way: say in your result what you would have done, and leave it to the agent you work for.";
+
+/// Whether the agent's policies want a person asked before a tool runs.
+pub(crate) fn asks_by_policy(agent: &AgentDefinition, name: &str, tool: &dyn Tool) -> bool {
+    match agent.builtin_policy(&all_names(name)) {
+        Some(PermissionPolicy::AlwaysAllow) => false,
+        Some(PermissionPolicy::AlwaysAsk) => true,
+        None => tool.asks_by_default(),
+    }
+}
+
+impl Planner<'_> {
+    /// Whether a call of a built-in tool may run.
+    pub(super) async fn permission(
+        &self,
+        name: &str,
+        tool: &dyn Tool,
+        input: &Map<String, Value>,
+        needs_password: bool,
+    ) -> Permission {
+        let permission = match tool.risk(input) {
+            Risk::Forbidden { reason } => return Permission::Refuse(reason),
+            Risk::Dangerous { pattern_key, description } => {
+                let danger = Danger { pattern_key, description };
+                if self.is_granted(&danger.grant()).await {
+                    self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await
+                } else {
+                    Permission::AskAbout(danger)
+                }
+            }
+            Risk::Ordinary => self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await,
+        };
+        match self.nobody() {
+            Some(told) if needs_password => Permission::Refuse(told.to_owned()),
+            _ => self.unless_nobody_is_there(name, permission),
+        }
+    }
+
+    /// The same permission, unless it wants somebody asked where nobody is.
+    pub(super) fn unless_nobody_is_there(&self, name: &str, permission: Permission) -> Permission {
+        let Some(told) = self.nobody() else { return permission };
+        let grant = match &permission {
+            Permission::Ask => name.to_owned(),
+            Permission::AskAbout(danger) => danger.grant(),
+            Permission::Run | Permission::Refuse(_) => return permission,
+        };
+        let by_parent =
+            self.around.settings.thread.as_ref().is_some_and(|thread| thread.allowed.contains(&grant));
+        if by_parent
+            || self.around.allowed.contains(&grant)
+            || self.around.shared.unattended == Unattended::Allow
+        {
+            Permission::Run
+        } else {
+            Permission::Refuse(told.to_owned())
+        }
+    }
+
+    /// What the model is told about a call that a person would have to allow, if nobody is there.
+    fn nobody(&self) -> Option<&'static str> {
+        match &self.around.settings.thread {
+            Some(_) => Some(NOBODY_TO_ASK),
+            None if self.is_attended() => None,
+            None => Some(NOBODY_ATTENDS),
+        }
+    }
+
+    /// Whether somebody could answer a question of the turn. A subagent's questions are not asked at all.
+    pub(super) fn is_attended(&self) -> bool {
+        self.around.run.is_none() && !self.around.settings.unattended
+    }
+
+    /// What the session's settings and the agent's policies say about a tool.
+    pub(super) async fn by_policy(&self, name: &str, policy_asks: bool) -> Permission {
+        let asks = match self.around.settings.server_tool(name) {
+            Setting::Trusted => false,
+            Setting::Untrusted => true,
+            Setting::ByPolicy | Setting::Off => policy_asks,
+        };
+        if asks && !self.is_granted(name).await { Permission::Ask } else { Permission::Run }
+    }
+
+    /// Whether the user allowed this agent the tool or danger for good.
+    async fn is_granted(&self, tool: &str) -> bool {
+        let Some(user_id) = self.around.header.lasting_user() else { return false };
+        let grants = self
+            .around
+            .shared
+            .store
+            .grants(&self.around.header.tenant, &self.around.header.agent_id, user_id)
+            .await;
+        // If the grants cannot be read, asking once too often is the safe side.
+        grants.is_ok_and(|tools| tools.iter().any(|granted| granted == tool))
+    }
+}
