@@ -22,12 +22,6 @@ use crate::{observers, spending};
 
 /// Pieces of an answer that are taken at once.
 const MAX_READY: usize = 256;
-/// How long others keep the processor on a busy machine.
-const BUSY: Duration = Duration::from_millis(1);
-/// How much longer than that an answer is left to gather.
-const REST_FACTOR: u32 = 16;
-/// The longest that it is left.
-const LONGEST_REST: Duration = Duration::from_millis(120);
 
 /// One model call.
 pub(crate) struct ModelCall {
@@ -146,7 +140,8 @@ impl ModelCall {
                     }
                 }
             }
-            breathe().await;
+            // Whoever shows it comes first.
+            tokio::task::yield_now().await;
         }
         let message = format!("{} ended its answer without finishing it.", self.around.agent.model);
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
@@ -188,21 +183,6 @@ fn joined(ready: Vec<Result<Delta, petasos_models::Error>>) -> Vec<Result<Delta,
     joined
 }
 
-/// Lets others have the processor. If they kept it for long, the machine is busy: what the model says is then left to
-/// gather, so that a word costs less and all get further.
-async fn breathe() {
-    let asked = Instant::now();
-    tokio::task::yield_now().await;
-    let rest = rest_after(asked.elapsed());
-    if !rest.is_zero() {
-        tokio::time::sleep(rest).await;
-    }
-}
-
-fn rest_after(waited: Duration) -> Duration {
-    if waited < BUSY { Duration::ZERO } else { (waited * REST_FACTOR).min(LONGEST_REST) }
-}
-
 fn failure(error: petasos_models::Error) -> Failure {
     Failure { code: error.code.to_owned(), message: error.message }
 }
@@ -225,12 +205,5 @@ mod tests {
             })
             .collect();
         assert_eq!(texts, ["thinking hm", "ab"]);
-    }
-
-    #[test]
-    fn answers_gather_only_on_a_busy_machine_and_never_for_long() {
-        assert_eq!(rest_after(Duration::from_micros(500)), Duration::ZERO);
-        assert_eq!(rest_after(Duration::from_millis(2)), Duration::from_millis(32));
-        assert_eq!(rest_after(Duration::from_secs(2)), LONGEST_REST);
     }
 }

@@ -17,13 +17,6 @@ use crate::feed::{Feed, Inner};
 /// How many events a reader takes at once.
 const BATCH: usize = 128;
 
-/// How much longer than it was late the last time a reader gathers what is said.
-const LATE_FACTOR: u32 = 24;
-/// The most that this adds.
-const LONGEST_DELAY: Duration = Duration::from_millis(240);
-/// A timer is as late as this on a machine that has nothing else to do.
-const NEVER_SOONER: Duration = Duration::from_millis(1);
-
 /// Where a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
@@ -77,8 +70,6 @@ pub struct Reader {
     pace: Duration,
     /// Until when that is, once some was shown.
     gathers_until: Option<Instant>,
-    /// By how much it was missed the last time, because others had the processor.
-    late: Duration,
     /// The last durable event that was shown.
     cursor: u64,
     /// The last event that was there before this reader.
@@ -130,7 +121,6 @@ impl Reader {
             said,
             pace: Duration::ZERO,
             gathers_until: None,
-            late: Duration::ZERO,
             cursor,
             joined_at,
             joined_call,
@@ -210,7 +200,7 @@ impl Reader {
                 },
                 Look::Gather { until } => tokio::select! {
                     changed = self.changes.changed() => if changed.is_err() { return Ok(None) },
-                    () = sleep_until(until) => self.late = until.elapsed().saturating_sub(NEVER_SOONER),
+                    () = sleep_until(until) => {}
                 },
             }
         }
@@ -258,9 +248,7 @@ impl Reader {
             }
             self.show_live(&inner);
             if !self.ready.is_empty() && !self.pace.is_zero() {
-                // On a busy machine all get further if each of them shows more at once.
-                let pace = self.pace + (self.late * LATE_FACTOR).min(LONGEST_DELAY);
-                self.gathers_until = Some(Instant::now() + pace);
+                self.gathers_until = Some(Instant::now() + self.pace);
             }
         }
         match (self.ready.is_empty(), self.log_only) {
