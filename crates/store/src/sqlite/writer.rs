@@ -6,6 +6,7 @@
 
 mod batch;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -211,7 +212,9 @@ fn do_chore(connection: &Connection, chore: Chore) -> bool {
         transaction.commit().map_err(failed("commit"))?;
         Ok(more)
     };
-    step().unwrap_or_else(|error: Error| {
+    // A bug in it must not take the writer away.
+    let panicked = |_| Err(failed("tidy up")("the chore panicked and was undone"));
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(panicked).unwrap_or_else(|error: Error| {
         // It is tried again after the next write, not at once.
         tracing::warn!(%error, "housekeeping of the store failed");
         false

@@ -7,13 +7,17 @@ use super::*;
 
 /// A writer for a database with a table of numbers, whose `parent` is only checked at the commit.
 fn writer() -> (Writer, tempfile::TempDir) {
+    writer_with(|_| Ok(false))
+}
+
+fn writer_with(chore: Chore) -> (Writer, tempfile::TempDir) {
     let directory = tempfile::TempDir::new().unwrap();
     let connection = Connection::open_in_memory().unwrap();
     let tables = "PRAGMA foreign_keys = ON; CREATE TABLE numbers (number INTEGER PRIMARY KEY,
         parent INTEGER REFERENCES numbers (number) DEFERRABLE INITIALLY DEFERRED)";
     connection.execute_batch(tables).unwrap();
     let lock = Lock::take(&directory.path().join("petasos.db")).unwrap();
-    (Writer::start(connection, lock, |_| Ok(false)).unwrap(), directory)
+    (Writer::start(connection, lock, chore).unwrap(), directory)
 }
 
 async fn insert(writer: &Writer, number: i64, parent: Option<i64>) -> Result<()> {
@@ -134,4 +138,16 @@ async fn a_write_happens_even_if_nobody_waits_for_it() {
         () = std::future::ready(()) => {}
     }
     assert_eq!(numbers(&writer).await, 1);
+}
+
+#[tokio::test]
+async fn a_chore_that_panics_undoes_itself_and_leaves_the_writer_alone() {
+    let (writer, _directory) = writer_with(|connection| {
+        connection.execute_batch("INSERT INTO numbers VALUES (7, NULL)").unwrap();
+        panic!("a bug");
+    });
+    for number in 1..=3 {
+        insert(&writer, number, None).await.unwrap();
+    }
+    assert_eq!(numbers(&writer).await, 3);
 }
