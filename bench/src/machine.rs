@@ -54,11 +54,11 @@ pub(crate) fn processor() -> String {
 pub(crate) fn commit() -> String {
     let git = |arguments: &[&str]| {
         let mut command = std::process::Command::new("git");
-        let output = command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        let output = command.args(arguments).output().ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()).filter(|_| output.status.success())
     };
     let Some(commit) = git(&["rev-parse", "--short", "HEAD"]) else { return "unknown".to_owned() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "../crates"]);
+    let changed = git(&["status", "--porcelain", "--untracked-files=no", "--", "crates"]);
     if changed.is_some_and(|changed| !changed.is_empty()) { format!("{commit} with changes") } else { commit }
 }
 

@@ -100,6 +100,11 @@ async fn main() -> Result<()> {
     if options.stub {
         return stub::run().await;
     }
+    let everything = !options.quick && options.only.is_empty();
+    let results = options.results.or_else(|| everything.then(|| PathBuf::from("bench/RESULTS.md")));
+    if let Some(path) = &results {
+        report::can_write(path)?;
+    }
     let binary = options.binary.context("--binary is missing")?;
     let binary = binary.canonicalize().with_context(|| format!("there is no {}", binary.display()))?;
     let bench = Bench { binary, scale: Scale { quick: options.quick }, stub: Stub::start().await? };
@@ -145,9 +150,7 @@ async fn main() -> Result<()> {
         }
     }
     report.tail(started.elapsed());
-    let everything = !options.quick && options.only.is_empty();
-    let default = everything.then(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("RESULTS.md"));
-    if let Some(path) = options.results.or(default) {
+    if let Some(path) = results {
         report.write(&path)?;
     }
     Ok(())

@@ -8,6 +8,12 @@ use anyhow::{Context, Result};
 
 use crate::{Bench, machine};
 
+/// Fails unless a file can be written there: better before everything is measured than after.
+pub(crate) fn can_write(path: &Path) -> Result<()> {
+    let file = std::fs::File::options().append(true).create(true).open(path);
+    file.map(drop).with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// A figure and what it should be.
 pub(crate) struct Target {
     name: String,
