@@ -72,7 +72,7 @@ impl Planner<'_> {
         let call = ToolCall { tool_use_id: &id, tool: name };
         if let Some(why) = self.around.shared.hooks.pre_tool_call(&self.around.turn, call, &mut input).await {
             let id = id.parse().unwrap_or_else(|_| ToolUseId::from_uuid(uuid));
-            let planned = refused_as(id, name, input, why);
+            let planned = refused_of(target.kind(), id, name, input, why);
             self.tell_if_refused(&planned, CallStatus::Blocked).await;
             return planned;
         }
@@ -118,11 +118,22 @@ fn refused(name: &str, why: String) -> PlannedCall {
     refused_as(ToolUseId::from_uuid(Uuid::now_v7()), name, Map::new(), why)
 }
 
-/// A call that never runs, because of `why`.
+/// A call of the server's own that never runs, because of `why`.
 fn refused_as(id: ToolUseId, name: &str, input: Map<String, Value>, why: String) -> PlannedCall {
+    refused_of(ToolKind::Builtin, id, name, input, why)
+}
+
+/// A call that never runs, because of `why`.
+fn refused_of(
+    kind: ToolKind,
+    id: ToolUseId,
+    name: &str,
+    input: Map<String, Value>,
+    why: String,
+) -> PlannedCall {
     PlannedCall::Tool {
         id,
-        kind: ToolKind::Builtin,
+        kind,
         tool: name.to_owned(),
         input,
         effect: ToolEffect::ReadOnly,

@@ -27,6 +27,15 @@ pub(super) enum Target<'a> {
 }
 
 impl Target<'_> {
+    /// What a call is in the log if it is refused. One of the application's is the server's then: nobody else has to
+    /// answer it.
+    pub(super) fn kind(&self) -> ToolKind {
+        match self {
+            Target::Mcp(tool) => of_server(tool),
+            _ => ToolKind::Builtin,
+        }
+    }
+
     /// The id that a call of that number has on every surface.
     pub(super) fn call_id(&self, uuid: Uuid) -> String {
         match self {
@@ -112,7 +121,7 @@ impl Planner<'_> {
         let asks = tool.asks_by_policy(&self.around.agent);
         PlannedCall::Tool {
             id: ToolUseId::for_mcp(uuid),
-            kind: ToolKind::Mcp(McpTool { server: tool.server.clone(), tool: tool.tool.clone() }),
+            kind: of_server(tool),
             tool: name.clone(),
             effect: tool.effect,
             preview: tool.preview(&input),
@@ -144,6 +153,10 @@ impl Planner<'_> {
             sudo: None,
         }
     }
+}
+
+fn of_server(tool: &OfferedTool) -> ToolKind {
+    ToolKind::Mcp(McpTool { server: tool.server.clone(), tool: tool.tool.clone() })
 }
 
 fn ask_user(uuid: Uuid, name: &str, input: Map<String, Value>) -> PlannedCall {

@@ -44,13 +44,22 @@ pub(crate) async fn start<const N: usize>(
     settings: Settings,
     allow: &[&str],
 ) -> TestServer {
+    TestServer::start_with(setup(configured, settings, allow)).await
+}
+
+/// The parts of a server of ours that has these MCP servers.
+pub(crate) fn setup<const N: usize>(
+    configured: [(&str, ServerDefinition); N],
+    settings: Settings,
+    allow: &[&str],
+) -> Setup {
     let configured = configured.into_iter().map(|(name, server)| (name.to_owned(), server)).collect();
     let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
     let guard = Guard::new(Egress { allow, only_hosts: Vec::new() });
     let mcp = McpServers::new(configured, settings, Options::default(), guard, Supervisor::of_tests());
     let mut setup = Setup::default();
     setup.tools = setup.tools.with_mcp(mcp);
-    TestServer::start_with(setup).await
+    setup
 }
 
 /// A session whose agent has the toolset of this server, with these fields besides.

@@ -1,8 +1,10 @@
 //! What a hook can do about a tool call.
 
+use petasos_testkit::{Setup, TestServer};
 use serde_json::json;
 
 use super::world::{Scripts, free_session, result, runs, turn};
+use crate::mcp;
 
 #[tokio::test]
 async fn both_shapes_block() {
@@ -23,6 +25,20 @@ async fn both_shapes_block() {
         let second = server.model.requests()[1].body.to_string();
         assert!(second.contains(told), "the model is told: {second}");
     }
+}
+
+#[tokio::test]
+async fn a_blocked_call_of_an_mcp_server_is_still_one_of_that_server() {
+    let scripts = Scripts::new();
+    let hook =
+        scripts.script("block.sh", r#"cat > /dev/null; echo '{"decision": "block", "reason": "No."}'"#);
+    let hooks = scripts.hooks(&json!({ "pre_tool_call": [{ "command": hook }] }));
+    let setup = mcp::setup([("py", mcp::program(&[]))], mcp::settings(), &[]);
+    let server = TestServer::start_with(Setup { hooks, ..setup }).await;
+    let session = mcp::session_with(&server, "py", json!({})).await;
+    let frames = mcp::turn(&server, &session, "mcp_py_echo", json!({ "text": "hello" })).await;
+    assert_eq!(mcp::result(&frames), ("No.".to_owned(), true));
+    assert!(frames.iter().any(|frame| frame.event == "agent.mcp_tool_use"));
 }
 
 #[tokio::test]
