@@ -53,6 +53,19 @@ async fn metrics_count_what_happens() {
 }
 
 #[tokio::test]
+async fn a_method_that_somebody_made_up_is_no_label() {
+    let server = TestServer::start().await;
+    for method in ["XTPIIIC", "GETX", "BREW", "get"] {
+        let request = format!("{method} /nope HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        assert!(raw(&server, &request).await.starts_with("http/1.1 401"));
+    }
+    let shown = metrics(&server).await;
+    let others = "petasos_http_requests_total{method=\"other\",path=\"none\",status=\"401\"} 4";
+    assert!(shown.contains(others), "{shown}");
+    assert!(!shown.contains("brew"), "{shown}");
+}
+
+#[tokio::test]
 async fn metrics_can_be_public() {
     let server = TestServer::start_with(Setup { metrics_public: true, ..Setup::default() }).await;
     assert!(metrics_with(&server, "").await.starts_with("http/1.1 200"));
