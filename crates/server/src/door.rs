@@ -7,13 +7,15 @@ use std::future::Future;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use petasos_engine::Caller;
 use tracing::Instrument;
 
 use crate::metrics::Visit;
+use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::server::App;
 use crate::surfaces::Shape;
-use crate::{auth, body};
+use crate::{auth, body, path};
 
 /// Names the request, counts it, and gives an error the shape of its surface.
 pub(crate) fn enter(
@@ -34,17 +36,20 @@ pub(crate) fn enter(
     }
 }
 
-/// Lets only requests of a bearable size with a valid key through, and remembers whose it is.
+/// Lets only requests of a bearable size with a valid key and a readable path through, and remembers whose it is.
 pub(crate) async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let admitted = match auth::caller(&app, request.headers()).await {
-        Ok(caller) => body::refuse_too_large(request.headers(), app.settings.max_body_bytes).map(|()| caller),
-        Err(problem) => Err(problem),
-    };
-    match admitted {
+    match admitted(&app, &mut request).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(problem) => problem.into_response(),
     }
+}
+
+async fn admitted(app: &App, request: &mut Request) -> Result<Caller, Problem> {
+    let caller = auth::caller(app, request.headers()).await?;
+    body::refuse_too_large(request.headers(), app.settings.max_body_bytes)?;
+    path::refuse_unreadable(request).await?;
+    Ok(caller)
 }

@@ -20,7 +20,7 @@ use crate::backup::Backups;
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::rate_limit::{Limiter, RateLimit};
-use crate::{door, listen, routes};
+use crate::{door, listen, path, routes};
 
 /// What a server needs.
 pub struct Options {
@@ -188,9 +188,8 @@ fn cors(origins: &[String]) -> Result<CorsLayer, Error> {
         .max_age(Duration::from_secs(3600)))
 }
 
-async fn no_such_path(method: Method, uri: axum::http::Uri) -> Response {
-    let message = format!("There is nothing at {method} {}.", uri.path());
-    Problem::new(StatusCode::NOT_FOUND, "not_found", message).into_response()
+async fn no_such_path(method: Method, uri: axum::http::Uri) -> Problem {
+    path::nothing_at(&method, &uri)
 }
 
 async fn method_not_allowed(method: Method, uri: axum::http::Uri) -> Response {

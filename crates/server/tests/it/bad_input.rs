@@ -114,6 +114,28 @@ async fn ids_of_other_kinds_and_odd_ids_are_not_found() {
 }
 
 #[tokio::test]
+async fn ids_that_are_no_text_are_not_found_in_the_words_of_their_surface() {
+    let server = TestServer::start().await;
+    for (path, says) in [
+        ("/v1/sessions/%FF", "message"),
+        ("/v1/agents/x/skills/%C0%AF", "message"),
+        ("/v1/keys/%FF", "message"),
+        ("/aap/sessions/%FF", "error"),
+        ("/conversation/sessions/%FF/events", "message"),
+        ("/conversation/customers/%FF", "message"),
+        ("/parlant/sessions/%FF", "detail"),
+        ("/routines/%FF", "message"),
+        ("/runs/%FF", "message"),
+        ("/deliveries/%FF", "message"),
+    ] {
+        let method = if path.contains("keys") { Method::Delete } else { Method::Get };
+        let problem = server.client.send(method, path, None).await.expect(404);
+        assert!(problem[says].as_str().is_some_and(|text| text.contains(path)), "{path}: {problem}");
+    }
+    server.client_with("").get("/v1/sessions/%FF").await.expect_error(401, "unauthorized");
+}
+
+#[tokio::test]
 async fn a_body_that_is_too_large_is_refused() {
     let server = TestServer::start_with(Setup { max_body_bytes: 10_000, ..Setup::default() }).await;
     let session = server.session().await;
