@@ -136,6 +136,7 @@ pub trait DeliveryStore: Send + Sync + 'static {
     /// How many deliveries are pending, whoever owns them.
     fn pending_deliveries(&self) -> BoxFuture<'_, Result<u64>>;
 
-    /// Removes up to `limit` deliveries that are not pending and were made before a time, and says how many.
+    /// Removes up to `limit` deliveries that are not pending and were made before a time, and says how many. A callback
+    /// that is dead stays as long as it is the newest of its run, which would look reported without it.
     fn forget_deliveries(&self, before: Timestamp, limit: usize) -> BoxFuture<'_, Result<usize>>;
 }

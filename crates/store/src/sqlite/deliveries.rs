@@ -82,8 +82,11 @@ impl DeliveryStore for SqliteStore {
 
     fn forget_deliveries(&self, before: Timestamp, at_most: usize) -> BoxFuture<'_, Result<usize>> {
         let forget = move |connection: &Connection| {
-            let sql = "DELETE FROM deliveries WHERE key IN (SELECT key FROM deliveries
-                WHERE status <> 'pending' AND created_at < ? ORDER BY created_at LIMIT ?)";
+            let sql = "DELETE FROM deliveries WHERE key IN (SELECT key FROM deliveries AS old
+                WHERE status <> 'pending' AND created_at < ? AND NOT (status = 'dead' AND run_id IS NOT NULL
+                    AND NOT EXISTS (SELECT 1 FROM deliveries AS newer
+                        WHERE newer.run_id = old.run_id AND newer.created_at > old.created_at))
+                ORDER BY created_at LIMIT ?)";
             statement::execute(connection, sql, params![Nanos(before), limit(at_most)])
                 .map_err(failed("forget deliveries"))
         };

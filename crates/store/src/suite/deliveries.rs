@@ -145,16 +145,34 @@ pub async fn attempts_are_recorded(store: &impl Store) {
 }
 
 pub async fn settled_deliveries_can_be_forgotten(store: &impl Store) {
-    for (id, then) in
-        [("a", AfterAttempt::Delivered), ("b", AfterAttempt::Dead), ("c", AfterAttempt::Again(at(9)))]
-    {
-        store.add_delivery(callback(id, "run_1", "one")).await.unwrap();
-        store.record_attempt(attempted(id, then, 1)).await.unwrap();
+    for (new, then) in [
+        (callback("a", "run_1", "one"), AfterAttempt::Delivered),
+        (event("b", "one", 0), AfterAttempt::Dead),
+        (callback("c", "run_1", "one"), AfterAttempt::Again(at(9))),
+    ] {
+        let id = new.id.to_string();
+        store.add_delivery(new).await.unwrap();
+        store.record_attempt(attempted(&id, then, 1)).await.unwrap();
     }
     assert_eq!(store.forget_deliveries(at(0), 9).await.unwrap(), 0);
     assert_eq!(store.forget_deliveries(at(1), 1).await.unwrap(), 1);
     assert_eq!(store.forget_deliveries(at(1), 9).await.unwrap(), 1);
     assert_eq!(list(store, DeliveryFilter::default()).await, ["c"]);
+}
+
+pub async fn a_dead_callback_is_kept_while_it_is_the_newest_of_its_run(store: &impl Store) {
+    let dead = callback("a", "run_1", "one");
+    let again =
+        NewDelivery { created_at: at(1), replay_of: Some(dead.id.clone()), ..callback("b", "run_1", "one") };
+    store.add_delivery(dead).await.unwrap();
+    store.record_attempt(attempted("a", AfterAttempt::Dead, 1)).await.unwrap();
+    assert_eq!(store.forget_deliveries(at(9), 9).await.unwrap(), 0);
+    store.add_delivery(again).await.unwrap();
+    store.record_attempt(attempted("b", AfterAttempt::Delivered, 2)).await.unwrap();
+    // The older one goes first, so that a run never looks dead again.
+    assert_eq!(store.forget_deliveries(at(9), 1).await.unwrap(), 1);
+    assert_eq!(list(store, DeliveryFilter::default()).await, ["b"]);
+    assert_eq!(store.forget_deliveries(at(9), 1).await.unwrap(), 1);
 }
 
 pub async fn deliveries_outlive_their_session(store: &impl Store) {

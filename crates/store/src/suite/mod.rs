@@ -153,6 +153,7 @@ macro_rules! store_contract {
                 deliveries_of_another_tenant_do_not_exist
                 attempts_are_recorded
                 settled_deliveries_can_be_forgotten
+                a_dead_callback_is_kept_while_it_is_the_newest_of_its_run
                 deliveries_outlive_their_session
             }
             delivery_order {

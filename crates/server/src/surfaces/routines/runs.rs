@@ -99,7 +99,7 @@ pub(super) async fn show(engine: &Engine, run: RunRecord) -> Result<Run, Problem
         (Some(_), None) if !run.status.is_settled() => CallbackStatus::Pending,
         (Some(_), Some(DeliveryStatus::Pending)) => CallbackStatus::Pending,
         (Some(_), Some(DeliveryStatus::Dead | DeliveryStatus::Cancelled)) => CallbackStatus::Dead,
-        // A delivery that is not kept any more was taken long ago.
+        // A delivery that is not kept any more was taken long ago: one that is dead stays.
         (Some(_), Some(DeliveryStatus::Delivered) | None) => CallbackStatus::Delivered,
     };
     let (output, error) = outcome(&run);

@@ -1,11 +1,13 @@
 //! What runs report, where, and what becomes of their sessions then.
 
+use std::time::Duration;
+
 use petasos_testkit::receiver::{Receiver, Reception};
 use petasos_testkit::{Gate, Setup, TestServer, within};
 use serde_json::{Value, json};
 
 use super::{
-    approved, approved_at, emits, id, put, refused, run_until, runs, settled, setup, start, trigger,
+    approved, approved_at, emits, id, put, refused, run, run_until, runs, settled, setup, start, trigger,
     triggered,
 };
 
@@ -114,6 +116,29 @@ async fn a_callback_that_is_given_up_lets_the_session_go_too() {
     let run = run_until(&server, &run_id, |run| run["callback"]["status"] == "dead").await;
     wait_until_gone(&server, &run).await;
     assert_eq!(settled(&server, &run_id).await["output"], json!({ "decision": "approved" }));
+}
+
+#[tokio::test]
+async fn a_callback_that_was_given_up_never_looks_delivered() {
+    let mut setup = setup();
+    setup.deliveries.keep = Duration::ZERO;
+    let server = TestServer::start_with(setup).await;
+    put(&server, json!({})).await;
+    let receiver = Receiver::start().await;
+    receiver.answer("/gone", Reception::Status(410));
+    server.model.script([approved(), approved()]);
+    let mut ended = Vec::new();
+    for (path, status) in [("/gone", "dead"), ("/hook", "delivered")] {
+        let run_id = triggered(&server, json!({ "callback_url": receiver.at(path) })).await;
+        ended.push(run_until(&server, &run_id, |run| run["callback"]["status"] == status).await);
+    }
+    // Old deliveries are removed at the start.
+    let server = server.restart().await;
+    let forgotten = |run: &Value| run["callback"]["delivery_id"].is_null();
+    let delivered = run_until(&server, &id(&ended[1]), forgotten).await;
+    assert_eq!(delivered["callback"]["status"], "delivered");
+    let given_up = run(&server, &id(&ended[0])).await;
+    assert_eq!(given_up["callback"], ended[0]["callback"]);
 }
 
 #[tokio::test]
