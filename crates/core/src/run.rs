@@ -191,7 +191,9 @@ impl RunOutcome {
                 StopReason::EndTurn { reason: None, interrupted: true }
             }
             RunOutcome::Failed { error } => {
-                StopReason::Error { code: error.code.as_str().to_owned(), message: error.message.clone() }
+                // A turn that failed by itself says so as any other turn does.
+                let code = error.reason().unwrap_or(error.code.as_str());
+                StopReason::Error { code: code.to_owned(), message: error.message.clone() }
             }
         }
     }
@@ -294,8 +296,12 @@ impl RunError {
     }
 
     /// Whether somebody wanted the run to end.
-    fn is_wish(&self) -> bool {
-        let reason = self.details.get("reason").and_then(Value::as_str);
-        matches!(reason, Some(RunError::CANCELLED | RunError::INTERRUPTED))
+    pub fn is_wish(&self) -> bool {
+        matches!(self.reason(), Some(RunError::CANCELLED | RunError::INTERRUPTED))
+    }
+
+    /// Why its turn stopped, if that is what it failed by.
+    pub fn reason(&self) -> Option<&str> {
+        self.details.get("reason").and_then(Value::as_str)
     }
 }

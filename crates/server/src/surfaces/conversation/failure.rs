@@ -16,7 +16,12 @@ pub(super) fn summary(code: &str, message: &str) -> String {
         "model_bad_request" | "model_bad_response" | "model_output_too_large" => {
             "The model and the server did not understand each other."
         }
-        // Our own words about bounds of turns and budgets.
+        // Of a run: its own message may repeat what the model or a tool said.
+        "timeout" => "The run took longer than it may.",
+        "tool_error" => "A tool of the run failed.",
+        "output_validation_failed" => "The output of the run does not fit its schema.",
+        "max_engine_iterations_reached" => "The run made all the model calls that it may, and has no output.",
+        // Our own words about bounds of turns and budgets, and about the session of a run.
         _ if code.starts_with("turn_") || code.starts_with("session_") || code.starts_with("agent_") => {
             message
         }

@@ -1,10 +1,10 @@
 //! Runs that are turns of a session of the caller's.
 
 use petasos_testkit::receiver::Receiver;
-use petasos_testkit::{Gate, Reply, within};
+use petasos_testkit::{Gate, Reply, TestServer, within};
 use serde_json::json;
 
-use super::{approved, run, run_until, settled, start, trigger, triggered};
+use super::{approved, emits, run, run_until, settled, start, trigger, triggered};
 
 #[tokio::test]
 async fn a_run_in_a_session_is_a_turn_of_it_and_the_session_stays() {
@@ -105,6 +105,39 @@ async fn a_run_waits_while_a_person_answers_and_starts_when_the_agent_is_back() 
     server.model.script([approved()]);
     server.client.patch(&path, json!({ "mode": "auto" })).await.expect(200);
     assert_eq!(settled(&server, &run_id).await["status"], "succeeded");
+}
+
+#[tokio::test]
+async fn the_customer_hears_how_a_run_failed_and_nothing_that_others_wrote() {
+    let server = start(json!({ "on_tool_error": "fail", "max_engine_iterations": 1 })).await;
+    for (reply, told) in [
+        (emits(json!({ "decision": "10.0.0.1" })), "The output of the run does not fit its schema."),
+        (Reply::tool_call("read_file", json!({ "path": "10.0.0.1" })), "A tool of the run failed."),
+        (Reply::text("Hm."), "The run made all the model calls that it may, and has no output."),
+        (Reply::status(401), "The model's provider does not accept the server's key."),
+    ] {
+        server.model.script([reply]);
+        assert_eq!(error_detail(&server).await, told);
+    }
+    let hasty = super::decides(json!({ "timeout_seconds": 0.2 }));
+    server.client.put("/routines/kyc", hasty).await.expect(200);
+    let gate = Gate::default();
+    server.model.script([super::approved_at(&gate)]);
+    assert_eq!(error_detail(&server).await, "The run took longer than it may.");
+    gate.open();
+}
+
+/// What is said in the session of a run that fails.
+async fn error_detail(server: &TestServer) -> String {
+    let session = server.session().await;
+    let run_id = triggered(server, json!({ "session_id": session })).await;
+    super::failure(server, &run_id).await;
+    server.wait_until_asleep().await;
+    let path = format!("/conversation/sessions/{session}/events?kinds=status&wait_for_data=0");
+    let events = server.client.get(&path).await.expect(200);
+    let last = events.as_array().unwrap().last().unwrap();
+    assert_eq!(last["status"], "error", "{last}");
+    last["error_detail"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
