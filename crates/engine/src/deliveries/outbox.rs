@@ -32,10 +32,12 @@ impl SessionOutbox {
         let (header, agent) = session;
         let url = deliveries.session_url(header, &after.view, agent);
         let named = |state: &State| state.view.metadata.get(EVENT_WEBHOOK_URL).cloned();
-        let undelivered = (named(before) != named(after)).then(|| match url {
-            Some(url) => Undelivered::Move(url.to_owned()),
-            None => Undelivered::Cancel,
-        });
+        // What was meant for a receiver of the session's own is not for anybody else.
+        let undelivered =
+            (named(before) != named(after)).then(|| match url.filter(|_| named(after).is_some()) {
+                Some(url) => Undelivered::Move(url.to_owned()),
+                None => Undelivered::Cancel,
+            });
         let Some(url) = url else {
             self.view = None;
             return Ok(Outbox { undelivered, new: Vec::new() });

@@ -69,6 +69,26 @@ async fn a_new_url_takes_what_is_undelivered() {
 }
 
 #[tokio::test]
+async fn what_was_meant_for_the_session_does_not_go_to_the_server_s_default() {
+    let receiver = Receiver::start().await;
+    let configured = Setup { event_webhook_url: Some(receiver.at("/server")), ..setup() };
+    let server = TestServer::start_with(configured).await;
+    let gate = petasos_testkit::Gate::new();
+    receiver.script(vec![Reception::Held(gate.clone())]);
+    let session = session(&server, &receiver.at("/session")).await;
+    turn(&server, &session, "Hello.").await;
+    gate.reached().await;
+    set_url(&server, &session, Value::Null).await;
+    assert_eq!(statuses(&settled(&server, &session).await), vec!["cancelled"; 4]);
+    gate.open();
+    // What comes later does.
+    turn(&server, &session, "Again.").await;
+    let all = settled(&server, &session).await;
+    assert_eq!(statuses(&all[4..]), vec!["delivered"; 4]);
+    assert!(all[4..].iter().all(|delivery| delivery["url"] == receiver.at("/server")));
+}
+
+#[tokio::test]
 async fn no_url_cancels_what_is_undelivered() {
     let (server, receiver) = start().await;
     receiver.script(vec![Reception::Status(500)]);
