@@ -54,13 +54,28 @@ pub(crate) fn emitted(job: &RunJob, input: &Map<String, Value>) -> Emitted {
 
 fn parse(input: &Map<String, Value>) -> Result<Map<String, Value>, String> {
     match (input.get("output"), input.get("output_json")) {
-        (Some(Value::Object(output)), None | Some(Value::Null)) => Ok(output.clone()),
+        // Models fill in what they need not: the same said twice is said once.
+        (Some(Value::Object(output)), text) if text.is_none_or(|text| repeats(text, output)) => {
+            Ok(output.clone())
+        }
         (None | Some(Value::Null), Some(Value::String(text))) => match serde_json::from_str(text) {
             Ok(Value::Object(output)) => Ok(output),
             Ok(_) => Err("output_json must be the text of a JSON object.".to_owned()),
             Err(error) => Err(format!("output_json is not JSON: {error}.")),
         },
         _ => Err("Call it with output, an object, or with output_json, the text of one.".to_owned()),
+    }
+}
+
+/// Whether `output_json` says nothing, or what `output` says.
+fn repeats(text: &Value, output: &Map<String, Value>) -> bool {
+    match text {
+        Value::Null => true,
+        Value::String(text) if text.trim().is_empty() => true,
+        Value::String(text) => {
+            serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|same| same == *output)
+        }
+        _ => false,
     }
 }
 
@@ -86,10 +101,15 @@ mod tests {
         let expected = Emitted::Fits(Map::from_iter([("a".to_owned(), json!(1))]));
         assert_eq!(called(json!({ "output": { "a": 1 } })), expected);
         assert_eq!(called(json!({ "output_json": "{\"a\": 1}" })), expected);
+        for repeated in [json!(null), json!(""), json!(" "), json!("{\"a\": 1}")] {
+            assert_eq!(called(json!({ "output": { "a": 1 }, "output_json": repeated })), expected);
+        }
         for wrong in [
             json!({}),
             json!({ "output": "x" }),
             json!({ "output": { "a": 1 }, "output_json": "{}" }),
+            json!({ "output": { "a": 1 }, "output_json": "{" }),
+            json!({ "output": { "a": 1 }, "output_json": {} }),
             json!({ "output_json": "{" }),
             json!({ "output_json": "[1]" }),
             json!({ "a": 1 }),

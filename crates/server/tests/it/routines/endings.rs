@@ -40,6 +40,17 @@ async fn output_that_cannot_be_read_may_be_corrected() {
 }
 
 #[tokio::test]
+async fn output_that_is_said_twice_is_said() {
+    let server = start(json!({})).await;
+    for repeated in [json!(""), json!("{\"decision\": \"approved\"}")] {
+        let both = json!({ "output": { "decision": "approved" }, "output_json": repeated });
+        server.model.script([Reply::tool_call("emit_output", both)]);
+        let run_id = triggered(&server, json!({})).await;
+        assert_eq!(settled(&server, &run_id).await["output"], json!({ "decision": "approved" }));
+    }
+}
+
+#[tokio::test]
 async fn a_reply_without_a_call_is_reminded_and_counts() {
     let server = start(json!({ "max_engine_iterations": 3 })).await;
     server.model.script([Reply::text("Let me think."), approved()]);
