@@ -148,7 +148,7 @@ pub enum Missed {
 
 impl RoutineDefinition {
     /// The schema that output is held to: at its top level nothing is allowed that it does not name, unless it says
-    /// something about that itself.
+    /// something about that itself. What it requires is named.
     pub fn closed_output_schema(&self) -> Value {
         let mut schema = self.output_schema.clone();
         let Some(fields) = schema.as_object_mut() else { return schema };
@@ -163,6 +163,12 @@ impl RoutineDefinition {
             "additionalProperties"
         };
         fields.insert(keyword.to_owned(), false.into());
+        for name in fields.get("required").and_then(Value::as_array).cloned().into_iter().flatten() {
+            let properties = fields.entry("properties").or_insert_with(|| json!({}));
+            if let (Value::Object(properties), Value::String(name)) = (properties, name) {
+                properties.entry(name).or_insert_with(|| json!({}));
+            }
+        }
         schema
     }
 
@@ -216,6 +222,13 @@ mod tests {
             (&json!(false), None)
         );
         assert_eq!(closed(json!(true)), json!(true));
+    }
+
+    #[test]
+    fn what_output_must_have_it_may_have() {
+        let schema = json!({ "required": ["a", "b"], "properties": { "a": { "type": "string" } } });
+        let closed = definition(schema).closed_output_schema();
+        assert_eq!(closed["properties"], json!({ "a": { "type": "string" }, "b": {} }));
     }
 
     #[test]

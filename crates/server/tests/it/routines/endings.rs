@@ -51,6 +51,16 @@ async fn output_that_is_said_twice_is_said() {
 }
 
 #[tokio::test]
+async fn what_a_schema_requires_it_allows() {
+    let server = start(json!({ "output_schema": { "type": "object", "required": ["decision"] } })).await;
+    server.model.script([approved(), emits(json!({ "decision": 1, "x": 1 }))]);
+    let run_id = triggered(&server, json!({})).await;
+    assert_eq!(settled(&server, &run_id).await["output"], json!({ "decision": "approved" }));
+    let run_id = triggered(&server, json!({})).await;
+    assert_eq!(failure(&server, &run_id).await["details"]["schema_path"], json!(["additionalProperties"]));
+}
+
+#[tokio::test]
 async fn a_reply_without_a_call_is_reminded_and_counts() {
     let server = start(json!({ "max_engine_iterations": 3 })).await;
     server.model.script([Reply::text("Let me think."), approved()]);
