@@ -30,7 +30,7 @@ Exit codes:
   1    wrong usage, or the server refused or cannot be reached
   2    the turn ended with an error, such as a model that cannot be reached
   3    the turn waits for an answer that nobody can give here;
-       petasos chat --session ID asks for it
+       petasos chat --session ID asks for it; or a person answers there
   4    the model reached its output limit, or refused
   130  the turn was interrupted (Ctrl-C)
 

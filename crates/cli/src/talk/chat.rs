@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Heard};
 use super::happening::{Happening, Stop};
 use super::input::{BesideTurn, Input, Line, Remember};
 use super::questions::{self, Answers};
-use super::screen::{Beside, Screen, Text};
+use super::screen::{Beside, PERSON_ANSWERS, Screen, Text};
 use super::stream::{EventStream, Told};
 use crate::api::Refusal;
 use crate::args::ChatArgs;
@@ -187,7 +187,8 @@ impl Chat<'_> {
             |refusal: &Refusal| ["action_required", "turn_in_progress"].contains(&refusal.code.as_str());
         let elsewhere = said.as_ref().is_err_and(|error| error.downcast_ref().is_some_and(busy));
         match self.told(said)? {
-            Some(()) => self.follow().await,
+            Some(Heard::ByAgent) => self.follow().await,
+            Some(Heard::ByPerson) => self.stopped(Stop::Person).map(|_| Next::Stay),
             // Somebody else talks in this session; what that needs comes first.
             None if elsewhere => {
                 let session = self.conversation.look().await?;
@@ -288,6 +289,7 @@ impl Chat<'_> {
             Stop::Waits => return Ok(Stopped::Waits),
             Stop::End => {}
             Stop::Interrupted => self.screen.line_beside("Interrupted.")?,
+            Stop::Person => self.screen.line_beside(PERSON_ANSWERS)?,
             Stop::CutShort(reason) => self.screen.line_beside(&format!("Cut short: {reason}."))?,
             Stop::Failed { code, message } => {
                 self.screen.line(&format!("The turn failed: {message} ({code})"))?;

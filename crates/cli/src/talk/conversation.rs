@@ -10,6 +10,15 @@ use crate::api::{Api, path};
 /// The most characters that the server takes in one block.
 const MAX_BLOCK_CHARS: usize = 20_000;
 
+/// Who answers what was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// The agent, in a turn that has begun.
+    ByAgent,
+    /// A person who has taken over; no turn runs.
+    ByPerson,
+}
+
 /// A session, which is made with the first thing that is said.
 pub(crate) struct Conversation<'a> {
     api: &'a Api,
@@ -56,8 +65,8 @@ impl<'a> Conversation<'a> {
         self.after = 0;
     }
 
-    /// Says something, which starts a turn.
-    pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
+    /// Says something, which starts a turn unless a person answers.
+    pub(crate) async fn say(&mut self, text: &str) -> Result<Heard> {
         let characters: Vec<char> = text.chars().collect();
         let blocks: Vec<Value> = characters
             .chunks(MAX_BLOCK_CHARS)
@@ -66,7 +75,9 @@ impl<'a> Conversation<'a> {
         let answer = self.send(&json!({ "type": "user.message", "content": blocks })).await?;
         // Everything up to this message is older than the turn.
         self.after = self.after.max(answer["data"][0]["sequence"].as_u64().unwrap_or_default());
-        Ok(())
+        // What waits for no turn is complete at once.
+        let opens_turn = answer["data"][0]["status"] == "pending";
+        Ok(if opens_turn { Heard::ByAgent } else { Heard::ByPerson })
     }
 
     /// Sends an event or several.

@@ -50,6 +50,8 @@ pub(crate) enum Stop {
     Failed { code: String, message: String },
     /// It waits for answers.
     Waits,
+    /// There was no turn: a person answers in this session.
+    Person,
 }
 
 impl Happening {

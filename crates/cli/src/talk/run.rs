@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, Heard};
 use super::happening::{Happening, Stop};
 use super::questions;
-use super::screen::{Beside, Screen, Text};
+use super::screen::{Beside, PERSON_ANSWERS, Screen, Text};
 use super::stream::Told;
 use crate::api::Refusal;
 use crate::args::RunArgs;
@@ -78,7 +78,8 @@ async fn turn(
     let beside = if args.verbose { Beside::Stderr } else { Beside::Nowhere };
     let mut screen = Screen::new(text, beside, environment.colours());
     let stop = match conversation.say(prompt).await {
-        Ok(()) => follow(&mut conversation, &mut screen, interrupts).await?,
+        Ok(Heard::ByAgent) => follow(&mut conversation, &mut screen, interrupts).await?,
+        Ok(Heard::ByPerson) => Some(Stop::Person),
         Err(error) if waits(&error) => Some(Stop::Waits),
         Err(error) => return Err(error),
     };
@@ -148,6 +149,10 @@ fn tell(stop: Option<Stop>, session: &Value) -> Outcome {
                 output::note(&format!("  {}", questions::describe(action)));
             }
             output::note(&format!("Answer with: petasos chat --session {session_id}"));
+            Outcome::Waits
+        }
+        Some(Stop::Person) => {
+            output::note(&format!("{PERSON_ANSWERS}\n  session: {session_id}"));
             Outcome::Waits
         }
         Some(Stop::CutShort(reason)) => {

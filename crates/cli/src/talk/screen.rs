@@ -10,6 +10,10 @@ use crate::table::{plain, short};
 /// The longest preview or summary of a tool call.
 const MAX_LINE: usize = 100;
 
+/// What is shown when the agent stays silent.
+pub(crate) const PERSON_ANSWERS: &str =
+    "A person answers in this session; what you said is there for them, and the agent stays silent.";
+
 /// Where thinking and tool calls go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {

@@ -150,3 +150,20 @@ fn runs_beside_each_other_take_turns() {
     assert!(second.success && second.stdout.contains("You said: Hello"), "{second:?}");
     assert_eq!(first.finish().stdout, "1 2 3 4 5 6 7 8 9 10 \n");
 }
+
+#[test]
+fn nobody_waits_for_an_agent_that_stays_silent() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let key = server.shown_key().unwrap().to_owned();
+    let session = server.create_session(&key, "demo/fast");
+    let path = format!("/conversation/sessions/{session}");
+    assert_eq!(server.request("PATCH", &path, &key, r#"{"mode":"manual"}"#).0, 200);
+    let kept = installation.run(&["run", "--session", &session, "Hello"]);
+    assert_eq!((kept.code, kept.stdout.as_str()), (Some(3), ""), "{kept:?}");
+    assert!(kept.stderr.contains("A person answers in this session"), "{kept:?}");
+    let mut chat = installation.talk(&["chat", "--session", &session]);
+    chat.say("Anybody?");
+    chat.wait_for("A person answers in this session");
+    assert_eq!(chat.finish().code, Some(0));
+}

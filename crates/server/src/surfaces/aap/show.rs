@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use axum::response::sse::Event as Frame;
-use petasos_core::event::{CutShort, Event, Payload, StopReason as Stopped};
+use petasos_core::event::{CutShort, Event, MessagePlace, Payload, StopReason as Stopped};
 use petasos_engine::{Error, Item, Reader};
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +37,12 @@ impl Show {
         match &event.payload {
             Payload::StatusIdle(idle) if event.sequence > self.begins_at => {
                 Some(stop_reason(&idle.stop_reason))
+            }
+            // A person answers in this session: the message is there for them, and no turn runs.
+            Payload::UserMessage(message)
+                if message.place == MessagePlace::Kept && event.sequence == self.begins_at =>
+            {
+                Some(StopReason::EndTurn)
             }
             _ => None,
         }

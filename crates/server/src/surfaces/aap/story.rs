@@ -38,12 +38,14 @@ pub(super) struct Narrator {
     open: Vec<String>,
     /// What users said during a turn and the model has yet to be told.
     waiting: BTreeMap<u64, Vec<Block>>,
+    /// What others said while calls were open: nothing comes between calls and their results.
+    asides: Vec<Block>,
 }
 
 impl Narrator {
     /// Goes on in the middle of a log, where these calls have no result yet.
     pub(super) fn with_open_calls(open: Vec<String>) -> Self {
-        Narrator { open, waiting: BTreeMap::new() }
+        Narrator { open, ..Narrator::default() }
     }
 
     /// What the next event tells.
@@ -51,6 +53,13 @@ impl Narrator {
         match &event.payload {
             Payload::SystemMessage(message) => vec![Fact::System(message.text.clone())],
             Payload::UserMessage(message) => self.user_message(event.sequence, message),
+            Payload::PersonMessage(message) => self.aside(message.told()),
+            Payload::PersonNote(note) if note.opens_turn => {
+                let mut facts = self.close_calls(NOT_EXECUTED);
+                facts.push(Fact::User(vec![Block::text(note.told())]));
+                facts
+            }
+            Payload::PersonNote(note) => self.aside(note.told()),
             Payload::UserSteer(steer) => {
                 self.waiting.insert(event.sequence, vec![Block::text(&steer.message)]);
                 Vec::new()
@@ -78,7 +87,8 @@ impl Narrator {
 
     /// What was said and nobody was told: the end of a story that is told whole.
     pub(super) fn end(self) -> impl Iterator<Item = Fact> {
-        self.waiting.into_values().map(Fact::User)
+        let asides = self.asides.into_iter().map(|said| vec![said]);
+        asides.chain(self.waiting.into_values()).map(Fact::User)
     }
 
     fn user_message(&mut self, at: u64, message: &UserMessage) -> Vec<Fact> {
@@ -127,10 +137,21 @@ impl Narrator {
         Some(Fact::Result { id: id.to_owned(), content })
     }
 
+    /// A person says something beside the turn, in the words that the model reads.
+    fn aside(&mut self, said: String) -> Vec<Fact> {
+        self.asides.push(Block::text(said));
+        if self.open.is_empty() { self.take_asides().collect() } else { Vec::new() }
+    }
+
+    fn take_asides(&mut self) -> impl Iterator<Item = Fact> + use<> {
+        std::mem::take(&mut self.asides).into_iter().map(|said| Fact::User(vec![said]))
+    }
+
     /// Every call has a result in the end, also one that nobody carried out.
     fn close_calls(&mut self, why: &str) -> Vec<Fact> {
         let open = std::mem::take(&mut self.open).into_iter();
-        open.map(|id| Fact::Result { id, content: vec![Block::text(why)] }).collect()
+        let closed = open.map(|id| Fact::Result { id, content: vec![Block::text(why)] });
+        closed.chain(self.take_asides()).collect()
     }
 }
 

@@ -7,6 +7,7 @@ mod images;
 mod lives_on;
 mod mcp;
 mod meta;
+mod person;
 mod sessions;
 mod settings;
 mod story;
