@@ -126,7 +126,9 @@ pub struct ClarifyRequest {
 impl ClarifyRequest {
     /// The arguments of the `clarify` call that raised it.
     pub fn input(&self) -> Map<String, Value> {
-        object([("question", self.question.as_str().into()), ("choices", self.choices.clone().into())])
+        let mut input = object([("question", self.question.as_str().into())]);
+        input.extend(self.choices.clone().map(|choices| ("choices".to_owned(), choices.into())));
+        input
     }
 }
 

@@ -54,9 +54,8 @@ impl Step<'_> {
                 if call.budget.is_some() {
                     confirmation.scope = Scope::Once;
                 }
-                if confirmation.result == Verdict::Allow {
-                    confirmation.reason = None;
-                }
+                let denied = confirmation.result == Verdict::Deny;
+                confirmation.reason = confirmation.reason.filter(|why| denied && !why.trim().is_empty());
                 self.emit(Payload::UserToolConfirmation(confirmation));
             }
             UserEvent::CustomToolResult(result) => {
@@ -164,7 +163,7 @@ impl Step<'_> {
     fn answered_for(&mut self, result: CustomToolResult) -> Result<(), Refusal> {
         let id = result.tool_use_id.as_str();
         let waits = |action: &PendingAction<'_>| {
-            action.call.id == id && matches!(action.kind, ActionKind::ToolConfirmation | ActionKind::Sudo)
+            action.call.id == id && action.kind != ActionKind::CustomTool
         };
         let Some(call) = self.state.pending().find(waits).map(|action| action.call.clone()) else {
             return Err(not_pending(&self.state, id));

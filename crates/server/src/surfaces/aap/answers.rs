@@ -50,14 +50,15 @@ pub(super) fn read(state: &State, messages: &[TurnMessage]) -> Result<Sent, Prob
         let in_content = format!("{path}.content");
         let (call_id, said) = match message {
             TurnMessage::User { content } => {
-                said_by_user.extend(content::read(content, &in_content)?);
+                join(&mut said_by_user, content::read(content, &in_content)?);
                 continue;
             }
             TurnMessage::Tool { tool_call_id, content } => {
                 (tool_call_id, Said::Result(content::read(content, &in_content)?))
             }
             TurnMessage::ToolPermission { tool_call_id, granted, reason } => {
-                (tool_call_id, Said::Permission { granted: *granted, reason: reason.clone() })
+                let reason = reason.clone().filter(|reason| !reason.trim().is_empty());
+                (tool_call_id, Said::Permission { granted: *granted, reason })
             }
         };
         answers.push(Answer { path, call_id: call_id.clone(), said });
@@ -76,6 +77,27 @@ pub(super) fn read(state: &State, messages: &[TurnMessage]) -> Result<Sent, Prob
         }
     }
     Ok(sent)
+}
+
+/// Adds another message of the user to what was said so far, after a blank line. Whoever reads the text of a message puts
+/// its blocks together as they are, so the line is there also where an image stands between two texts.
+fn join(said: &mut Vec<Block>, more: Vec<Block>) {
+    if says_nothing(&more) {
+        return;
+    }
+    let mut apart = said.iter().any(|block| !block.as_text().is_empty());
+    for block in more {
+        match (block, said.last_mut()) {
+            (Block::Text { text }, last) if apart => {
+                apart = false;
+                match last {
+                    Some(Block::Text { text: before }) => before.push_str(&format!("\n\n{text}")),
+                    _ => said.push(Block::text(format!("\n\n{text}"))),
+                }
+            }
+            (block, _) => said.push(block),
+        }
+    }
 }
 
 fn says_nothing(blocks: &[Block]) -> bool {
@@ -142,10 +164,6 @@ impl Sent {
     fn answer(&mut self, waits: &Pending, answer: Answer) -> Result<(), Problem> {
         let call = &waits.call;
         match (call.kind, answer.said) {
-            (CallKind::Secret, Said::Permission { .. }) => {
-                let problem = "is answered by a tool message that holds the value";
-                return Err(Problem::validation(answer.path, problem));
-            }
             (CallKind::Custom, Said::Permission { granted: true, .. }) => {
                 let problem =
                     format!("{} runs in the application; send its result as a tool message", call.tool);
@@ -161,6 +179,11 @@ impl Sent {
             (CallKind::Clarify, Said::Permission { granted: false, reason }) => {
                 self.clarified(call, denial(reason.as_deref()));
             }
+            (CallKind::Secret, Said::Permission { granted: true, .. }) => self.no_value(call),
+            (CallKind::Secret, Said::Permission { granted: false, reason }) => {
+                let result = failure(call, denial(reason.as_deref()));
+                self.events.extend(result.map(UserEvent::ToolResult));
+            }
             (CallKind::Custom, Said::Permission { granted: false, reason }) => {
                 let result = failure(call, denial(reason.as_deref()));
                 self.events.extend(result.map(UserEvent::CustomToolResult));
@@ -174,14 +197,18 @@ impl Sent {
 
     fn result(&mut self, kind: CallKind, call: &Call, content: Vec<Block>) {
         match kind {
-            CallKind::Clarify => self.clarified(call, joined_text(&content)),
+            // An answer in words. One with an image is a result like any other, so that the model sees it.
+            CallKind::Clarify if !content::has_image(&content) => {
+                self.clarified(call, joined_text(&content));
+            }
+            CallKind::Secret if joined_text(&content).is_empty() => self.no_value(call),
             CallKind::Secret => {
                 self.secrets.insert(call.id.clone(), SecretString::from(joined_text(&content)));
                 let request_id = call.id.parse().ok();
                 let answered = request_id.map(|request_id| RequestAnswered { request_id });
                 self.events.extend(answered.map(UserEvent::SecretResult));
             }
-            CallKind::Custom | CallKind::Builtin | CallKind::Mcp => {
+            CallKind::Custom | CallKind::Builtin | CallKind::Mcp | CallKind::Clarify => {
                 let result = tool_use_id(call).map(|tool_use_id| CustomToolResult {
                     tool_use_id,
                     content,
@@ -201,6 +228,13 @@ impl Sent {
         let request_id = call.id.parse().ok();
         let result = request_id.map(|request_id| ClarifyResult { request_id, answer });
         self.events.extend(result.map(UserEvent::ClarifyResult));
+    }
+
+    /// Nobody gave the secret that was asked for.
+    fn no_value(&mut self, call: &Call) {
+        let told = failure(call, "The user supplied no value. Go on without it.".to_owned());
+        let told = told.map(|result| CustomToolResult { is_error: false, ..result });
+        self.events.extend(told.map(UserEvent::ToolResult));
     }
 
     fn permission(&mut self, waits: &Pending, granted: bool, reason: Option<String>) {

@@ -124,7 +124,7 @@ async fn a_message_with_answers_follows_the_results() {
     let messages = json!([
         { "role": "user", "content": "and be" },
         { "role": "tool", "toolCallId": ids[1], "content": "Rain" },
-        { "role": "user", "content": " quick" },
+        { "role": "user", "content": "quick" },
         { "role": "tool_permission", "toolCallId": ids[0], "granted": true },
     ]);
     app.turn(&session, messages).await;
@@ -132,14 +132,14 @@ async fn a_message_with_answers_follows_the_results() {
     let roles: Vec<&str> =
         request.body["messages"].as_array().unwrap().iter().map(|m| m["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "tool", "user"]);
-    assert_eq!(request.last_user_text(), "and be quick");
+    assert_eq!(request.last_user_text(), "and be\n\nquick");
     let history = normal(app.history(&session, "full").await);
     assert_eq!(
         history.as_array().unwrap()[2..],
         [
             json!({ "role": "tool", "toolCallId": "call_2", "content": "Rain" }),
             json!({ "role": "tool", "toolCallId": "call_1", "content": WEATHER }),
-            json!({ "role": "user", "content": [{ "type": "text", "text": "and be" }, { "type": "text", "text": " quick" }] }),
+            json!({ "role": "user", "content": "and be\n\nquick" }),
             json!({ "role": "assistant", "content": "All right." }),
         ]
     );
@@ -184,4 +184,101 @@ async fn a_tool_of_the_application_can_be_denied() {
             ["turn_stop", { "stopReason": "end_turn" }],
         ])
     );
+}
+
+#[tokio::test]
+async fn several_messages_of_a_turn_are_one_with_a_blank_line_between_them() {
+    const IMAGE: &str = "https://example.com/hat.png";
+    let app = App::start().await;
+    let session = app.session().await;
+    let image = json!({ "type": "image", "url": IMAGE });
+    let messages = json!([
+        { "role": "user", "content": "Hello" },
+        { "role": "user", "content": "" },
+        { "role": "user", "content": [{ "type": "text", "text": "World" }, image] },
+        { "role": "user", "content": "What is it?" },
+    ]);
+    app.turn(&session, messages).await;
+    let sent = app.server.model.requests()[0].body["messages"].clone();
+    assert_eq!(
+        sent[0]["content"],
+        json!([
+            { "type": "text", "text": "Hello\n\nWorld" },
+            { "type": "image_url", "image_url": { "url": IMAGE } },
+            { "type": "text", "text": "\n\nWhat is it?" },
+        ])
+    );
+    let history = app.history(&session, "full").await;
+    assert_eq!(history[0]["content"][0]["text"], "Hello\n\nWorld");
+}
+
+#[tokio::test]
+async fn an_image_answers_a_question() {
+    const IMAGE: &str = "https://example.com/hat.png";
+    let app = App::start().await;
+    let session = app.session_with(json!({ "tools": [{ "name": "clarify" }] }), json!({})).await;
+    app.server.model.script([Reply::tool_call("clarify", json!({ "question": "Which?" }))]);
+    let id = call_ids(&app.turn(&session, says("go")).await).remove(0);
+    let image = json!([{ "type": "image", "url": IMAGE }]);
+    app.turn(&session, json!([{ "role": "tool", "toolCallId": id, "content": image }])).await;
+    let asked = app.server.model.requests().pop().unwrap().body.to_string();
+    assert!(asked.contains(IMAGE) && !asked.contains("skipped"), "{asked}");
+    assert_eq!(app.history(&session, "full").await[2]["content"], image);
+}
+
+#[tokio::test]
+async fn a_call_is_shown_as_the_model_made_it() {
+    let app = App::start().await;
+    let session = app.session_with(json!({ "tools": [{ "name": "clarify" }] }), json!({})).await;
+    let question = json!({ "question": "Which?" });
+    app.server.model.script([Reply::tool_call("clarify", question.clone())]);
+    let shown = app.stream(&session, "message", says("go")).await;
+    assert_eq!(shown[1].1["input"], question);
+    for kind in ["full", "compacted"] {
+        assert_eq!(app.history(&session, kind).await[1]["content"][0]["input"], question, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_can_be_denied_and_left_out() {
+    let app = App::start().await;
+    let session = app.session_with(json!({ "tools": [{ "name": "request_secret" }] }), json!({})).await;
+    for (granted, reason, told) in [
+        (false, Some("not yours"), "Tool call denied: not yours"),
+        (false, Some(" "), "Tool call denied"),
+        (false, None, "Tool call denied"),
+        (true, None, "The user supplied no value. Go on without it."),
+    ] {
+        let asks = json!({ "name": "TOKEN", "prompt": "The token?" });
+        app.server.model.script([Reply::tool_call("request_secret", asks), Reply::text("Well.")]);
+        let id = call_ids(&app.turn(&session, says("go")).await).remove(0);
+        let mut answer = json!({ "role": "tool_permission", "toolCallId": id, "granted": granted });
+        if let Some(reason) = reason {
+            answer["reason"] = json!(reason);
+        }
+        assert_eq!(
+            app.turn(&session, json!([answer])).await,
+            json!({ "stopReason": "end_turn", "messages": [
+                { "role": "tool", "toolCallId": id, "content": told },
+                { "role": "assistant", "content": "Well." },
+            ] })
+        );
+        let read = app.server.model.requests().pop().unwrap().body["messages"].clone();
+        let read = read.as_array().unwrap().last().unwrap()["content"].as_str().unwrap();
+        assert!(read.ends_with(told), "{read}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_reason_is_none() {
+    let app = App::start().await;
+    let session = app.session_with_tools(false).await;
+    let calls = [("web_search", json!({})), ("get_weather", json!({}))];
+    app.server.model.script([Reply::tool_calls(calls), Reply::text("Well.")]);
+    let ids = call_ids(&app.turn(&session, says("go")).await);
+    let deny = |id: &String| json!({ "role": "tool_permission", "toolCallId": id, "granted": false, "reason": "" });
+    let body = app.turn(&session, json!([deny(&ids[0]), deny(&ids[1])])).await;
+    for message in &body["messages"].as_array().unwrap()[..2] {
+        assert_eq!(message["content"], "Tool call denied");
+    }
 }
