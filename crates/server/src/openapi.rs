@@ -214,6 +214,12 @@ impl Api {
         self.add("delete", path, handler, operation)
     }
 
+    /// The same route is found under another spelling of its path, which is not described again.
+    pub(crate) fn also(mut self, path: &'static str, handler: MethodRouter<App>) -> Self {
+        self.router = self.router.route(path, handler);
+        self
+    }
+
     fn add(
         mut self,
         method: &'static str,

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use crate::deliveries::DeliveryShown;
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
+use crate::surfaces::aap;
 use crate::surfaces::conversation::ConversationEvent;
 use crate::surfaces::routines::{CallbackPayload, Run, TriggerRequest};
 
@@ -34,22 +35,22 @@ fn all() -> Vec<(&'static str, Schema)> {
 pub(crate) fn api() -> Api {
     let list = Operation::new::<Names>("listSchemas", "The names of the JSON Schemas.", KeyScope::Admin);
     let one = Operation::new::<Map<String, Value>>("getSchema", "A JSON Schema.", KeyScope::Admin);
-    Api::default().get("/schemas/", routing::get(names), list.any_key()).get(
-        "/schemas/{name}",
-        routing::get(schema),
-        one.any_key(),
-    )
+    Api::default()
+        .get("/schemas/", routing::get(names), list.any_key())
+        .also("/schemas", routing::get(names))
+        .get("/schemas/{name}", routing::get(schema), one.any_key())
 }
 
-/// The names of all schemas.
+/// The names of all schemas, those of the surfaces included.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "SchemaNames")]
 struct Names {
-    schemas: Vec<&'static str>,
+    schemas: Vec<String>,
 }
 
 async fn names() -> Json<Names> {
-    Json(Names { schemas: by_name().keys().copied().collect() })
+    let of_aap = aap::schema_names().map(|name| format!("aap/{name}"));
+    Json(Names { schemas: of_aap.chain(by_name().keys().map(|name| (*name).to_owned())).collect() })
 }
 
 async fn schema(Path(name): Path<String>) -> Result<Json<&'static Schema>, Problem> {

@@ -19,6 +19,7 @@ mod turns;
 mod types;
 
 pub(crate) use errors::error;
+pub(crate) use schemas::names as schema_names;
 
 use crate::openapi::Api;
 

@@ -29,15 +29,19 @@ pub(super) fn api() -> Api {
         "A JSON Schema of the Agent Application Protocol.",
         KeyScope::Admin,
     );
-    Api::default().get("/schemas/aap", routing::get(names), list.any_key()).get(
-        "/schemas/aap/{schema}",
-        routing::get(schema),
-        one.any_key(),
-    )
+    Api::default()
+        .get("/schemas/aap", routing::get(list_names), list.any_key())
+        .also("/schemas/aap/", routing::get(list_names))
+        .get("/schemas/aap/{schema}", routing::get(schema), one.any_key())
 }
 
-async fn names() -> Json<Vec<String>> {
-    Json(schemas().keys().map(|name| format!("{name}.json")).collect())
+async fn list_names() -> Json<Vec<String>> {
+    Json(names().collect())
+}
+
+/// The names of the schemas below `/schemas/aap/`.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    schemas().keys().map(|name| format!("{name}.json"))
 }
 
 async fn schema(Path(file): Path<String>) -> Result<Json<&'static Schema>, Problem> {

@@ -62,10 +62,21 @@ async fn schemas_are_published() {
     let app = App::start().await;
     let client = &app.server.client;
     let names = client.get("/schemas/aap").await.expect(200);
+    assert_eq!(client.get("/schemas/aap/").await.expect(200), names);
+    let index = client.get("/schemas/").await.expect(200);
+    assert_eq!(client.get("/schemas").await.expect(200), index);
+    let index = index["schemas"].as_array().unwrap();
     for name in names.as_array().unwrap() {
-        let schema = client.get(&format!("/schemas/aap/{}", name.as_str().unwrap())).await.expect(200);
+        assert!(index.contains(&json!(format!("aap/{}", name.as_str().unwrap()))), "{name}: {index:?}");
+    }
+    for name in index {
+        let schema = client.get(&format!("/schemas/{}", name.as_str().unwrap())).await.expect(200);
         assert!(schema["$schema"].as_str().unwrap().contains("2020-12"), "{schema}");
     }
+    let event = client.get("/schemas/aap/TurnEvent.json").await.expect(200);
+    let event = jsonschema::validator_for(&event).unwrap();
+    assert!(event.is_valid(&json!({})) && event.is_valid(&json!({ "delta": "x" })));
+    assert!(!event.is_valid(&json!({ "foo": 1 })));
     let turn = client.get("/schemas/aap/PostTurn.json").await.expect(200);
     assert_eq!(turn["required"], json!(["messages"]));
     client.get("/schemas/aap/Nothing.json").await.expect_error(404, "not_found");
