@@ -205,3 +205,25 @@ async fn metrics_show_what_was_spent_and_where_it_ended() {
         assert!(shown.contains(line), "{line} is missing in\n{shown}");
     }
 }
+
+#[tokio::test]
+async fn an_application_finds_the_question_in_either_history() {
+    let limits =
+        Limits { turn_cost_nanos: Some(400_000_000), at_budget: AtBudget::Pause, ..Limits::default() };
+    let server = server(limits).await;
+    let agent = server.agent_with(json!({ "tools": [{ "type": "agent_toolset" }] })).await;
+    let session = server.client.session(&agent).await;
+    server.model.script([costly_call()]);
+    stop_of_turn(&server, &session).await;
+    let asked = question(&server, &session).await;
+    for kind in ["full", "compacted"] {
+        let path = format!("/aap/sessions/{session}/history?type={kind}");
+        let history = server.client.get(&path).await.expect(200)["history"][kind].clone();
+        let last = history.as_array().unwrap().last().unwrap().clone();
+        assert_eq!(
+            (&last["role"], &last["content"][0]["toolCallId"], &last["content"][0]["name"]),
+            (&json!("assistant"), &asked["id"], &json!("continue_over_budget")),
+            "{kind}: {history}"
+        );
+    }
+}

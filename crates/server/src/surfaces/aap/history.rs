@@ -1,8 +1,10 @@
 //! `GET /aap/sessions/{id}/history`: what was said, all of it or what the model still reads.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::Path;
+use axum::extract::State as Shared;
 use axum::routing;
+use petasos_core::State;
 use petasos_core::context::Context;
 use petasos_core::event::Block;
 use petasos_core::ids::{SessionId, TenantId};
@@ -31,7 +33,7 @@ pub(super) fn api() -> Api {
 }
 
 async fn history(
-    State(engine): State<Engine>,
+    Shared(engine): Shared<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     Path(session): Path<String>,
     query: Query,
@@ -39,7 +41,10 @@ async fn history(
     let session_id: SessionId = id("session", &session)?;
     let history = match query.text("type") {
         Some("full") => History::Full(full(&engine, &tenant, &session_id).await?),
-        Some("compacted") => History::Compacted(compacted(&engine.context(&tenant, &session_id).await?)),
+        Some("compacted") => {
+            let state = engine.session_detail(&tenant, &session_id).await?.state;
+            History::Compacted(compacted(&engine.context(&tenant, &session_id).await?, &state))
+        }
         _ => return Err(Problem::validation("type", "must be compacted or full")),
     };
     Ok(Json(GetHistory { history }))
@@ -67,14 +72,20 @@ async fn full(
     }
 }
 
-/// What the model reads, without the agent's instructions.
-fn compacted(context: &Context) -> Vec<HistoryMessage> {
+/// What the model reads, without the agent's instructions, and with what the application is asked besides.
+fn compacted(context: &Context, state: &State) -> Vec<HistoryMessage> {
     let mut messages = Messages::default();
     let system = context.system_messages().iter().cloned().map(Fact::System);
     let read = context.messages().into_iter().flat_map(facts);
     // A turn that waits for some results may have others.
     let open = context.open_results().into_iter().map(result);
-    system.chain(read).chain(open).for_each(|fact| messages.add(fact));
+    // Whether to go on over a budget is a question of ours, and waits for an answer like any other call.
+    let ours = state.pending().filter(|action| action.call.budget.is_some()).map(|action| Fact::Call {
+        id: action.call.id.clone(),
+        name: action.call.tool.clone(),
+        input: action.call.input.clone(),
+    });
+    system.chain(read).chain(open).chain(ours).for_each(|fact| messages.add(fact));
     messages.into_list()
 }
 
