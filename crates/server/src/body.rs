@@ -55,7 +55,11 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
 /// Says which field is not what it should be.
 fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let path = error.path().to_string();
-    let field = if path == "." { "body" } else { &path };
+    // What is not JSON at all is somewhere in a field that is not known.
+    let field = match path.trim_end_matches('?').trim_end_matches('.') {
+        "" => "body",
+        field => field,
+    };
     Problem::validation(field, format!("is not what is expected here: {}", error.inner()))
 }
 

@@ -162,9 +162,8 @@ impl Step<'_> {
     /// Ends a call of ours that waits for a person with what came in its place.
     fn answered_for(&mut self, result: CustomToolResult) -> Result<(), Refusal> {
         let id = result.tool_use_id.as_str();
-        let waits = |action: &PendingAction<'_>| {
-            action.call.id == id && action.kind != ActionKind::CustomTool
-        };
+        let waits =
+            |action: &PendingAction<'_>| action.call.id == id && action.kind != ActionKind::CustomTool;
         let Some(call) = self.state.pending().find(waits).map(|action| action.call.clone()) else {
             return Err(not_pending(&self.state, id));
         };

@@ -13,7 +13,7 @@ use petasos_store::{Cursor, PageRequest, SessionFilter};
 use serde_json::json;
 
 use super::seed;
-use super::settings::{Choices, Wishes, show_agent, show_client_tool};
+use super::settings::{Choices, Wishes, show_agent, show_client_tool, show_custom_tool};
 use super::turns::no_images;
 use super::types::{ErrorBody, GetSessions, PostSessions, SessionCreated, SessionInfo};
 use crate::auth::{ReadsSessions, WritesSessions};
@@ -136,17 +136,19 @@ async fn delete(
 async fn info(engine: &Engine, detail: &SessionDetail) -> SessionInfo {
     let settings = detail.state.settings.clone().unwrap_or_default();
     let agent = &*detail.agent;
-    let tools = match settings.server_tools {
+    let (tools, of_agent) = match settings.server_tools {
         None => {
             let header = &detail.header;
-            engine.server_tools(&header.tenant, agent, header.user_id.as_deref()).await
+            let tools = engine.server_tools(&header.tenant, agent, header.user_id.as_deref()).await;
+            (tools, agent.custom_tools().map(show_custom_tool).collect())
         }
         // It says for itself which it has.
-        Some(_) => ServerTools::default(),
+        Some(_) => (ServerTools::default(), Vec::new()),
     };
+    let of_session = settings.client_tools.iter().map(show_client_tool);
     SessionInfo {
         session_id: detail.header.id.to_string(),
         agent: show_agent(detail.header.agent_id.as_str(), agent, &tools, &settings),
-        tools: settings.client_tools.iter().map(show_client_tool).collect(),
+        tools: of_session.chain(of_agent).collect(),
     }
 }

@@ -145,6 +145,16 @@ pub(super) fn show_client_tool(tool: &ClientTool) -> ToolSpec {
     }
 }
 
+/// A tool of the agent's definition that the application runs, as it is shown.
+pub(super) fn show_custom_tool((name, description, input_schema): (&str, &str, &Value)) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        title: None,
+        description: description.to_owned(),
+        parameters: input_schema.as_object().cloned().unwrap_or_default(),
+    }
+}
+
 /// The agent of a session as it is configured for it, with secrets covered.
 pub(super) fn show_agent(
     name: &str,

@@ -128,10 +128,10 @@ pub(super) struct AgentConfig {
     /// The agent.
     pub(super) name: String,
     /// Its tools that are on; none if this is left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub(super) tools: Vec<ServerToolRef>,
     /// Values of its options; those left out have their defaults.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) options: BTreeMap<String, String>,
 }
 
@@ -141,7 +141,7 @@ pub(super) struct ServerToolRef {
     /// The tool.
     pub(super) name: String,
     /// Whether it runs without asking.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub(super) trust: bool,
 }
 
@@ -200,10 +200,10 @@ pub(super) enum History {
 pub(super) struct PostSessions {
     pub(super) agent: AgentConfig,
     /// A conversation to begin with.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub(super) messages: Vec<HistoryMessage>,
     /// Tools that the application runs.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub(super) tools: Vec<ToolSpec>,
 }
 
@@ -219,7 +219,7 @@ pub(super) struct SessionCreated {
 pub(super) struct PostTurn {
     pub(super) agent: Option<AgentOverride>,
     /// How the turn is answered.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub(super) stream: StreamMode,
     /// A user's message, or answers to all calls that the session waits for.
     pub(super) messages: Vec<TurnMessage>,
@@ -362,6 +362,8 @@ pub(super) struct ErrorBody {
 #[serde(untagged)]
 pub(super) enum TurnEvent {
     /// `turn_start`: always first.
+    // Anything would fit an object without fields.
+    #[schemars(extend("additionalProperties" = false))]
     TurnStart {},
     /// `text_delta`: a piece of text.
     TextDelta { delta: String },
@@ -396,6 +398,15 @@ impl TurnEvent {
             TurnEvent::TurnStop { .. } => "turn_stop",
         }
     }
+}
+
+/// Reads a field for which some clients write `null` in place of leaving it out.
+fn null_is_absent<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 impl<'de> Deserialize<'de> for Content {

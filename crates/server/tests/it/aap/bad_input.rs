@@ -124,7 +124,7 @@ async fn turns_that_cannot_be_run() {
     for bytes in ["{", "[]", "nonsense", "{\"messages\": []} x"] {
         let path = format!("/aap/sessions/{session}/turns");
         let answer = app.server.client.send(Method::Post, &path, Some(bytes.into())).await;
-        assert_eq!(answer.status, 400, "{bytes}: {}", answer.body);
+        names(&answer, 400, "body: ");
     }
     for query in ["", "?type=", "?type=short"] {
         let answer = app.server.client.get(&format!("/aap/sessions/{session}/history{query}")).await;

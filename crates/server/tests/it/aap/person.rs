@@ -62,8 +62,7 @@ async fn what_a_person_says_is_in_both_histories_and_never_between_a_call_and_it
     assert_eq!(call_ids(&waiting[1])[0], id, "{waiting}");
     app.turn(&session, json!([{ "role": "tool", "toolCallId": id, "content": "Rain" }])).await;
     person_says(&app, &session, "Told you.").await;
-    let (full, compacted) =
-        (app.history(&session, "full").await, app.history(&session, "compacted").await);
+    let (full, compacted) = (app.history(&session, "full").await, app.history(&session, "compacted").await);
     let roles: Vec<&Value> = full.as_array().unwrap().iter().map(|entry| &entry["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "user", "assistant", "user"], "{full}");
     assert!(full[3]["content"].as_str().unwrap().ends_with("It rains here."), "{full}");

@@ -150,3 +150,38 @@ async fn a_session_made_elsewhere_has_its_agents_tools_and_policies() {
     assert_eq!(info["tools"], json!([get_weather()]));
     assert_eq!(info["agent"]["tools"].as_array().unwrap().len(), tools.len());
 }
+
+#[tokio::test]
+async fn null_is_as_good_as_left_out() {
+    let app = App::start().await;
+    let body = json!({
+        "agent": { "name": app.agent, "tools": null, "options": null }, "messages": null, "tools": null,
+    });
+    let session = app.post_session(body).await.expect(201)["sessionId"].as_str().unwrap().to_owned();
+    let mut body = json!({
+        "agent": { "tools": [{ "name": "todo", "trust": null }] }, "stream": null, "tools": null,
+        "messages": says("go"),
+    });
+    assert_eq!(app.post_turn(&session, body.clone()).await.expect(200)["stopReason"], "end_turn");
+    body["agent"] = json!({ "name": null, "tools": null, "options": null });
+    app.post_turn(&session, body).await.expect(200);
+    let tools = app.info(&session).await["agent"]["tools"].clone();
+    assert_eq!(tools, json!([{ "name": "todo", "trust": false }]), "what is left out stays as it is");
+}
+
+#[tokio::test]
+async fn a_session_made_elsewhere_shows_which_tools_the_application_runs() {
+    let app = App::start().await;
+    let session = app.server.session_with_custom_tool().await;
+    app.server.model.script([Reply::tool_call("check_order", json!({})), Reply::text("It is there.")]);
+    let stopped = app.turn(&session, says("go")).await;
+    let info = app.info(&session).await;
+    assert_eq!(info["tools"][0]["name"], stopped["messages"][0]["content"][0]["name"], "{info}");
+    assert_eq!(info["tools"][0]["description"], "Looks up an order.");
+    // A list of its own tools replaces the agent's.
+    let id = super::call_ids(&stopped).remove(0);
+    let answer = json!([{ "role": "tool", "toolCallId": id, "content": "here" }]);
+    let body = json!({ "agent": { "tools": [] }, "messages": answer });
+    app.post_turn(&session, body).await.expect(200);
+    assert_eq!(app.info(&session).await["tools"], json!([]));
+}

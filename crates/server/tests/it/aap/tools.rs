@@ -276,7 +276,8 @@ async fn an_empty_reason_is_none() {
     let calls = [("web_search", json!({})), ("get_weather", json!({}))];
     app.server.model.script([Reply::tool_calls(calls), Reply::text("Well.")]);
     let ids = call_ids(&app.turn(&session, says("go")).await);
-    let deny = |id: &String| json!({ "role": "tool_permission", "toolCallId": id, "granted": false, "reason": "" });
+    let deny =
+        |id: &String| json!({ "role": "tool_permission", "toolCallId": id, "granted": false, "reason": "" });
     let body = app.turn(&session, json!([deny(&ids[0]), deny(&ids[1])])).await;
     for message in &body["messages"].as_array().unwrap()[..2] {
         assert_eq!(message["content"], "Tool call denied");
