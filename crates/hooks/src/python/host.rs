@@ -19,10 +19,11 @@ use super::wishes::{Caller, Wishes};
 /// The text that the interpreter is given.
 const BOOT: &str = include_str!("petasos_host/boot.py");
 /// The host itself, in the order in which its parts need each other.
-const MODULES: [(&str, &str); 7] = [
+const MODULES: [(&str, &str); 8] = [
     ("wire", include_str!("petasos_host/wire.py")),
     ("calls", include_str!("petasos_host/calls.py")),
     ("agent", include_str!("petasos_host/agent.py")),
+    ("loops", include_str!("petasos_host/loops.py")),
     ("cli", include_str!("petasos_host/cli.py")),
     ("plugins", include_str!("petasos_host/plugins.py")),
     ("gateway", include_str!("petasos_host/gateway.py")),

@@ -10,7 +10,7 @@ import tempfile
 import threading
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src" / "python" / "petasos_host"
-MODULES = ["wire", "calls", "agent", "cli", "plugins", "gateway", "host"]
+MODULES = ["wire", "calls", "agent", "loops", "cli", "plugins", "gateway", "host"]
 
 
 class Hosted:

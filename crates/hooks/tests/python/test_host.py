@@ -61,7 +61,7 @@ class Callbacks(unittest.TestCase):
                 if how == "exit":
                     sys.exit(3)
                 if how == "nan":
-                    return float("nan")
+                    return {"action": "block", "score": [float("nan"), float("-inf"), 1.5]}
                 if how == "loop":
                     odd = {}
                     odd["odd"] = odd
@@ -73,7 +73,7 @@ class Callbacks(unittest.TestCase):
             self.assertEqual(failed["error"], "ValueError: oh no")
             self.assertIn("in hook", failed["trace"])
             self.assertEqual(host.fire(0, how="exit")["error"], "SystemExit: 3")
-            self.assertIn("cannot be sent", host.fire(0, how="nan")["error"])
+            self.assertEqual(host.fire(0, how="nan")["result"], {"action": "block", "score": [None, None, 1.5]})
             self.assertIn("cannot be sent", host.fire(0, how="loop")["error"])
             self.assertEqual(host.fire(0, how="class")["result"], "<class 'set'>")
 
@@ -90,6 +90,48 @@ class Callbacks(unittest.TestCase):
             opening = host.start("fire", function=0, kwargs={"role": "open"})
             answers = {message["id"]: message["result"] for message in (host.receive() for _ in range(6))}
             self.assertEqual(answers, {**{number: "wait" for number in waiting}, opening: "open"})
+
+    def test_code_that_holds_its_event_loop_holds_up_no_other_call(self):
+        holds = plugin("""
+            import threading
+            gate = threading.Event()
+            async def hook(role, **kwargs):
+                gate.wait() if role == "hold" else None
+                gate.set() if role == "open" else None
+                return role
+        """) + HOOK
+        other = plugin("""
+            async def hook(**kwargs):
+                return {"action": "block", "message": "other"}
+        """) + HOOK
+        with Hosted(holds=holds, other=other) as host:
+            holding = host.start("fire", function=0, kwargs={"role": "hold"})
+            self.assertEqual(host.fire(1)["result"]["message"], "other")
+            for _ in range(3):
+                self.assertEqual(host.fire(0, role="pass")["result"], "pass")
+            opening = host.start("fire", function=0, kwargs={"role": "open"})
+            answers = {message["id"]: message["result"] for message in (host.receive() for _ in range(2))}
+            self.assertEqual(answers, {holding: "hold", opening: "open"})
+
+    def test_an_event_loop_is_the_same_from_call_to_call(self):
+        text = plugin("""
+            import asyncio
+            queue = None
+            async def fill():
+                for number in range(3):
+                    await asyncio.sleep(0)
+                    await queue.put(number)
+            async def hook(**kwargs):
+                global queue
+                if queue is None:
+                    queue = asyncio.Queue(1)
+                    asyncio.get_running_loop().create_task(fill())
+                return await queue.get()
+        """) + HOOK
+        with Hosted(keeps=text) as host:
+            waiting = [host.start("fire", function=0, kwargs={}) for _ in range(3)]
+            answers = {message["id"]: message["result"] for message in (host.receive() for _ in waiting)}
+            self.assertEqual(sorted(answers.values()), [0, 1, 2])
 
     def test_an_endless_loop_can_be_abandoned(self):
         text = plugin("""

@@ -37,11 +37,11 @@ class Calls:
     def __init__(self, wire, operations):
         self._wire = wire
         self._operations = operations
-        self._loop = Loop()
         self._reading = Lock()
         self._state = Lock()
         self._waiting = 0
         self._under_way = {}
+        self._awaited = {}
         self._asked = {}
         self._numbers = count(1)
         register_at_fork(after_in_child=self._forget)
@@ -105,10 +105,18 @@ class Calls:
         """Tells the server something that needs no answer."""
         self._wire.write(dict(fields, op=op))
 
-    def run(self, function, *args, **kwargs):
-        """What a function returns, or what comes of it if it is asynchronous."""
+    def run(self, loops, function, *args, **kwargs):
+        """What a function returns, or what comes of it on one of the loops if it is asynchronous."""
         result = function(*args, **kwargs)
-        return self._loop.wait(result) if hasattr(result, "__await__") else result
+        return self._wait(loops, result) if hasattr(result, "__await__") else result
+
+    def _wait(self, loops, awaitable):
+        call = current.get()
+        future, _ = self._awaited[call] = loops.start(awaitable)
+        try:
+            return future.result()
+        finally:
+            self._awaited.pop(call, None)
 
     def _carry_out(self, message):
         call = message["id"]
@@ -163,7 +171,10 @@ class Calls:
             if thread is not None:
                 raised = ctypes.py_object(Abandoned)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
-        self._loop.cancel(call)
+        future, loop = self._awaited.get(call, (None, None))
+        if future is not None:
+            # By its own loop: while that is held, the call has not ended and must not look as if it had.
+            loop.call_soon_threadsafe(future.cancel)
 
 
 class Box:
@@ -172,47 +183,6 @@ class Box:
     def __init__(self):
         self.filled = Event()
         self.message = {}
-
-
-class Loop:
-    """The event loop of all asynchronous code, on a thread of its own that is started when it is first needed."""
-
-    def __init__(self):
-        self._starting = Lock()
-        self._loop = None
-        self._futures = {}
-
-    def wait(self, awaitable):
-        """Waits for what comes of an awaitable."""
-        import asyncio
-
-        future = asyncio.run_coroutine_threadsafe(come_of(awaitable), self._started())
-        call = current.get()
-        self._futures[call] = future
-        try:
-            return future.result()
-        finally:
-            self._futures.pop(call, None)
-
-    def cancel(self, call):
-        """Cancels what the call waits for, if it waits. A loop that is held by something else does not notice."""
-        future = self._futures.get(call)
-        if future is not None:
-            self._loop.call_soon_threadsafe(future.cancel)
-
-    def _started(self):
-        import asyncio
-
-        with self._starting:
-            if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                Thread(target=self._loop.run_forever, name="event-loop", daemon=True).start()
-            return self._loop
-
-
-async def come_of(awaitable):
-    """Makes a coroutine of anything that can be awaited."""
-    return await awaitable
 
 
 def describe(error):

@@ -1,5 +1,6 @@
 """Gateway hooks, and what stands for the gateway's own objects: those live in the server."""
 
+from .loops import Loops
 from .plugins import import_file
 
 
@@ -16,13 +17,13 @@ class GatewayHooks:
         handle = getattr(module, "handle", None)
         if not callable(handle):
             raise ImportError("it has no function handle(event_type, context)")
-        self._handlers.append(handle)
+        self._handlers.append((handle, Loops()))
         return {"function": len(self._handlers) - 1}
 
     def emit(self, message):
         """Tells a handler of an event."""
-        handle = self._handlers[message["function"]]
-        return {"result": self._calls.run(handle, message["event"], message["context"])}
+        handle, loops = self._handlers[message["function"]]
+        return {"result": self._calls.run(loops, handle, message["event"], message["context"])}
 
 
 class Gateways:

@@ -11,6 +11,7 @@ import types
 
 from .calls import Refused, describe
 from .cli import CliCommand
+from .loops import Loops
 
 # Under this package plugins find themselves and each other.
 PACKAGE = "hermes_plugins"
@@ -35,23 +36,24 @@ class Plugins:
         register = getattr(module, "register", None)
         if not callable(register):
             raise ImportError("it has no register(ctx)")
-        self._calls.run(register, PluginContext(manifest, self._calls, self))
+        loops = Loops()
+        self._calls.run(loops, register, PluginContext(manifest, self._calls, self, loops))
         return {}
 
-    def add(self, function):
-        """Keeps a function for later calls, and returns its number."""
-        self._registered.append((function, accepted_names(function)))
+    def add(self, function, loops):
+        """Keeps a function for later calls on its plugin's loops, and returns its number."""
+        self._registered.append((function, accepted_names(function), loops))
         return len(self._registered) - 1
 
     def fire(self, message):
         """Calls a callback with keyword arguments."""
-        function, accepted = self._registered[message["function"]]
+        function, accepted, loops = self._registered[message["function"]]
         kwargs = message["kwargs"]
         if "args" in kwargs and "arguments" in kwargs:
             # Two names of one thing: an edit through either is seen through both.
             kwargs["arguments"] = kwargs["args"]
         given = kwargs if accepted is None else {name: kwargs[name] for name in accepted if name in kwargs}
-        answer = {"result": self._calls.run(function, **given)}
+        answer = {"result": self._calls.run(loops, function, **given)}
         if not message.get("returns", True):
             answer["result"] = None
         if "args" in kwargs and message.get("edits"):
@@ -60,22 +62,22 @@ class Plugins:
 
     def run_tool(self, message):
         """Calls the handler of a tool. The result is text: JSON by convention, and made so if it is none."""
-        function, accepted = self._registered[message["function"]]
+        function, accepted, loops = self._registered[message["function"]]
         kwargs = message["kwargs"]
         given = kwargs if accepted is None else {name: kwargs[name] for name in accepted[1:] if name in kwargs}
-        result = self._calls.run(function, message["args"], **given)
+        result = self._calls.run(loops, function, message["args"], **given)
         return {"result": as_text(result)}
 
     def run_command(self, message):
         """Calls the handler of a slash command with what follows its name."""
-        function, _ = self._registered[message["function"]]
-        result = self._calls.run(function, message["args"])
+        function, _, loops = self._registered[message["function"]]
+        result = self._calls.run(loops, function, message["args"])
         return {"result": None if result is None else str(result)}
 
     def run_cli(self, message):
         """Runs a command of the command line, and answers with what it printed and its exit code."""
-        command, _ = self._registered[message["function"]]
-        return {"result": command.run(message["args"], self._calls.run)}
+        command, _, loops = self._registered[message["function"]]
+        return {"result": command.run(message["args"], functools.partial(self._calls.run, loops))}
 
 
 class Manifest(types.SimpleNamespace):
@@ -93,18 +95,18 @@ class Manifest(types.SimpleNamespace):
 class PluginContext:
     """What a plugin can do. Nonsense is logged and ignored, so that the rest of the plugin works."""
 
-    def __init__(self, manifest, calls, plugins):
+    def __init__(self, manifest, calls, plugins, loops):
         self.manifest = manifest
         self.profile_name = "default"
         self._calls = calls
-        self._plugins = plugins
+        self._add = functools.partial(plugins.add, loops=loops)
 
     def register_hook(self, hook_name, callback):
         """Has a callback called at a point of a turn."""
         if not self._is_callable("hook", hook_name, callback):
             return
         called = getattr(callback, "__qualname__", type(callback).__qualname__)
-        self._tell("hook", name=hook_name, callback=called, function=self._plugins.add(callback))
+        self._tell("hook", name=hook_name, callback=called, function=self._add(callback))
 
     def register_tool(self, name, toolset=None, schema=None, handler=None, check_fn=None, requires_env=None,
                       is_async=False, description="", emoji="", override=False, **_):
@@ -116,7 +118,7 @@ class PluginContext:
             "tool",
             name=name,
             toolset=toolset,
-            function=self._plugins.add(handler),
+            function=self._add(handler),
             description=description or schema.get("description") or "",
             parameters=parameters(schema),
             read_only=bool((schema.get("annotations") or {}).get("readOnlyHint")),
@@ -128,7 +130,7 @@ class PluginContext:
         """Gives people a slash command."""
         name = str(name).strip().lower().lstrip("/").replace(" ", "-")
         if name and self._is_callable("command", name, handler):
-            function = self._plugins.add(handler)
+            function = self._add(handler)
             self._tell("command", name=name, function=function, description=description, args_hint=args_hint)
 
     def register_cli_command(self, name, help="", setup_fn=None, handler_fn=None, description="", **_):
@@ -136,7 +138,7 @@ class PluginContext:
         if not self._is_callable("command line", name, handler_fn or setup_fn):
             return
         command = CliCommand(name, description or help, setup_fn, handler_fn)
-        self._tell("cli_command", name=name, description=str(help or description), function=self._plugins.add(command))
+        self._tell("cli_command", name=name, description=str(help or description), function=self._add(command))
 
     def register_skill(self, name, path, description="", **_):
         """Gives agents a skill that they can view as `plugin:name`. The path is that of its SKILL.md or directory."""

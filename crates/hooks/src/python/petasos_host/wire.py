@@ -5,6 +5,7 @@ does not reach the protocol.
 """
 
 from json import JSONDecoder, JSONEncoder
+from math import isfinite
 from os import close, getpid, register_at_fork, write
 from struct import Struct
 from threading import Lock
@@ -22,15 +23,27 @@ class NotJson(Exception):
 
 
 def encode(value):
-    """The bytes of a value. What JSON does not know becomes text."""
+    """The bytes of a value. What JSON does not know becomes text, and null if it is a number."""
     try:
-        text = ENCODER.encode(value)
+        try:
+            text = ENCODER.encode(value)
+        except ValueError:
+            text = ENCODER.encode(finite(value))
     except (ValueError, TypeError, RecursionError) as error:
         raise NotJson(str(error)) from error
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_FRAME:
         raise NotJson("it has %d bytes; at most %d are allowed" % (len(data), MAX_FRAME))
     return data
+
+
+def finite(value):
+    """A value with None for each number in it that JSON does not know, such as NaN."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items() if finite(key) is not None or key is None}
+    return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 class Wire:

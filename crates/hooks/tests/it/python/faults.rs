@@ -69,6 +69,26 @@ async fn code_that_cannot_be_stopped_gets_a_host_of_its_own() {
 }
 
 #[tokio::test]
+async fn async_code_that_does_not_await_delays_no_other_session_and_loses_no_block() {
+    let holds = "import os, threading\ngate = threading.Event()\nasync def hook(args, **kw):\n    if args['command'] == 'hold':\n        \
+                 open(os.environ['WORLD'] + '/held', 'w').write('x')\n        gate.wait()\n    if args['command'] == 'open':\n        \
+                 gate.set()\ndef register(ctx):\n    ctx.register_hook('pre_tool_call', hook)\n";
+    let blocks = BLOCKS.replace("def hook", "async def hook");
+    let world = World::with(&[("a-holds", holds), ("b-blocks", &blocks)]).await;
+    tokio::join!(world.blocked("hold"), async {
+        within("the loop to be held", async {
+            while world.written("held").is_empty() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        assert_eq!(world.blocked("rm").await.as_deref(), Some("no rm"));
+        assert_eq!(world.blocked("rm").await.as_deref(), Some("no rm"));
+        world.blocked("open").await;
+    });
+}
+
+#[tokio::test]
 async fn whoever_holds_the_interpreter_is_found_out_and_the_others_are_heard() {
     let holds = "import ctypes\ndef hook(args, **kw):\n    if args['command'] == 'hold':\n        ctypes.PyDLL(None).sleep(600)\ndef \
                  register(ctx):\n    ctx.register_hook('pre_tool_call', hook)\n";
