@@ -18,7 +18,6 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::SessionHeader;
 use petasos_core::step::{Input, Opening, UserEvent};
-use petasos_hooks::Observation;
 use tokio::sync::mpsc;
 
 use crate::actor::{Command, End, Report};
@@ -29,6 +28,8 @@ use crate::error::Result;
 use crate::feed::{Feed, lock};
 use crate::load;
 use crate::mcp::McpTools;
+use crate::observed::Observed;
+use crate::observers::ToldEnds;
 use crate::warm::Fold;
 
 /// The session while it is awake.
@@ -45,7 +46,9 @@ pub(crate) struct Actor {
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
     pub(crate) injected: Option<String>,
     /// Ends of tool calls that hooks must have been told before the next model call.
-    pub(crate) ended_calls: Vec<Observation>,
+    pub(crate) ended_calls: Vec<Observed>,
+    /// Calls whose end hooks were told.
+    pub(crate) told: ToldEnds,
     pub(crate) feed: Arc<Feed>,
     pub(crate) outbox: SessionOutbox,
     pub(crate) under_way: Vec<UnderWay>,
@@ -88,6 +91,7 @@ impl Actor {
             context,
             injected: shared.injected.take(session_id, opened_by),
             ended_calls: Vec::new(),
+            told: ToldEnds::default(),
             feed,
             outbox: SessionOutbox::default(),
             under_way: Vec::new(),

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use petasos_core::event::{ClarifyRequest, SecretRequest};
+use petasos_core::run::EMIT_OUTPUT;
 use petasos_core::state::{Call, CallKind, Progress};
 use petasos_core::step::{Permission, PlannedCall, ToolKind};
-use petasos_tools::{Dispatch, ToolOutput};
+use petasos_hooks::{CallStatus, Observation};
+use petasos_tools::{Dispatch, ToolOutput, clarify, request_secret};
 use serde_json::{Map, Value};
 
 use crate::engine::now;
+use crate::observers;
 use crate::tool_run::ToolRun;
 
 impl Dispatch for ToolRun {
@@ -47,6 +51,7 @@ impl ToolRun {
                     sudo: None,
                     progress: Progress::Started,
                     created_at: now(),
+                    preview: None,
                     danger: None,
                     budget: None,
                     threads: BTreeMap::new(),
@@ -54,9 +59,32 @@ impl ToolRun {
                 ToolRun { call, sudo_password: None, ..self.clone() }.execute().await
             }
             PlannedCall::Tool { permission: Permission::Refuse(why), .. } => ToolOutput::error(why),
-            _ => ToolOutput::error(format!(
-                "{tool} would have to ask the user here, which only a call of your own can do."
-            )),
+            planned => {
+                let why =
+                    format!("{tool} would have to ask the user here, which only a call of your own can do.");
+                observers::tell_and_wait(&self.around.shared, &self.around.turn, unmade(planned, &why)).await;
+                ToolOutput::error(why)
+            }
         }
     }
+}
+
+/// What hooks are told about a call that cannot be made from within another: for them it has ended.
+fn unmade(planned: PlannedCall, why: &str) -> Observation {
+    let (tool_use_id, tool, input) = match planned {
+        PlannedCall::Tool { id, tool, input, .. } | PlannedCall::Custom { id, tool, input } => {
+            (id.to_string(), tool, input)
+        }
+        PlannedCall::Clarify { request_id, question, choices } => {
+            let asked = ClarifyRequest { request_id, question, choices };
+            (asked.request_id.to_string(), clarify::NAME.to_owned(), asked.input())
+        }
+        PlannedCall::Secret { request_id, name, prompt } => {
+            let asked = SecretRequest { request_id, name, prompt };
+            (asked.request_id.to_string(), request_secret::NAME.to_owned(), asked.input())
+        }
+        PlannedCall::Output { id, input, .. } => (id.to_string(), EMIT_OUTPUT.to_owned(), input),
+    };
+    let (result, status) = (why.to_owned(), CallStatus::Error);
+    Observation::PostToolCall { tool_use_id, tool, input, result, status, duration_ms: 0 }
 }

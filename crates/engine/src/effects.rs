@@ -201,6 +201,7 @@ impl Actor {
             allowed: Arc::new(state.allowed_tools.clone()),
             run: state.turn.as_ref().and_then(|turn| turn.run.clone()).map(Arc::from),
             mcp: self.mcp.clone(),
+            told: self.told.clone(),
             turn: self.turn_of(state),
         }
     }
@@ -243,7 +244,7 @@ impl Actor {
             call,
             // A turn that ended or paused has left a stop reason.
             is_first_turn: state.view.stop_reason.is_none(),
-            ended_calls: self.ended_calls.clone(),
+            ended_calls: self.ended_calls.iter().map(|ended| ended.observation.clone()).collect(),
             injected: self.injected.clone().filter(|_| call > 1),
             effect: number,
             reports: self.reports.clone(),

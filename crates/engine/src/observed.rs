@@ -1,9 +1,11 @@
 //! What observers are told about events of the log.
 
 use petasos_core::State;
+use petasos_core::context::{SECRET_SUPPLIED, STOPPED};
 use petasos_core::event::{
     Danger, Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text,
 };
+use petasos_core::run::EMIT_OUTPUT;
 use petasos_core::state::{ActionKind, Call, Progress, Turn};
 use petasos_hooks::{Approval, CallStatus, Observation};
 use serde_json::{Map, Value};
@@ -19,21 +21,32 @@ pub(crate) struct Observed {
 
 /// What there is to tell about events that were appended together, given the state before them.
 pub(crate) fn observed(before: &State, events: &[Event]) -> Vec<Observed> {
+    let mut state = before.clone();
     let mut turn_id = before.turn_id().map(|id| id.to_string()).unwrap_or_default();
     let mut all = Vec::new();
     for event in events {
         if event.payload.opens_turn() {
             turn_id = event.id().to_string();
         }
-        let observations = of_event(before, event, events);
+        let mut observations = of_event(&state, event, events);
+        // A call that comes with its result was refused, and whoever did that has told. Handing in an output is no
+        // refusal.
+        observations.retain(|observation| match observation {
+            Observation::PostToolCall { tool_use_id, tool, .. } => {
+                tool == EMIT_OUTPUT || call(before, tool_use_id).is_some()
+            }
+            _ => true,
+        });
         all.extend(
             observations.into_iter().map(|observation| Observed { turn_id: turn_id.clone(), observation }),
         );
+        state.apply(event);
     }
     all
 }
 
-fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation> {
+/// What there is to tell about an event, given the state just before it.
+fn of_event(state: &State, event: &Event, events: &[Event]) -> Vec<Observation> {
     match &event.payload {
         Payload::ToolUse(call) | Payload::McpToolUse(call) if call.requires_action => {
             let id = call.id.as_str();
@@ -41,55 +54,67 @@ fn of_event(before: &State, event: &Event, events: &[Event]) -> Vec<Observation>
             vec![Observation::PreApprovalRequest(asked)]
         }
         Payload::UserToolConfirmation(confirmation) => {
-            let call = call(before, confirmation.tool_use_id.as_str());
+            let call = call(state, confirmation.tool_use_id.as_str());
             call.map(|call| answered(call, choice(confirmation))).into_iter().collect()
         }
         Payload::ToolResult(result) | Payload::McpToolResult(result) => {
-            let call = call(before, result.tool_use_id.as_str()).filter(|call| is_denied(call, events));
-            let text = joined_text(&result.content);
-            call.map(|call| ended(call, text, result.is_error, event)).into_iter().collect()
+            let Some(call) = call(state, result.tool_use_id.as_str()) else { return Vec::new() };
+            // Something else came in place of the permission: an interrupt, or a result.
+            let denied = (call.progress == Progress::Waiting).then(|| answered(call, "deny"));
+            // A question of ours is no tool call.
+            let ended = call.budget.is_none().then(|| {
+                let text = joined_text(&result.content);
+                ended(call, text, result.is_error, event)
+            });
+            denied.into_iter().chain(ended).collect()
         }
         Payload::UserCustomToolResult(result) => {
             let text = joined_text(&result.content);
-            let call = call(before, result.tool_use_id.as_str());
+            let call = call(state, result.tool_use_id.as_str());
             call.map(|call| ended(call, text, result.is_error, event)).into_iter().collect()
         }
         Payload::UserClarifyResult(result) => {
-            let call = call(before, result.request_id.as_str());
+            let call = call(state, result.request_id.as_str());
             call.map(|call| ended(call, result.answer.clone(), false, event)).into_iter().collect()
+        }
+        Payload::UserSecretResult(answered) => {
+            let call = call(state, answered.request_id.as_str());
+            call.map(|call| ended(call, SECRET_SUPPLIED.to_owned(), false, event)).into_iter().collect()
         }
         Payload::ActionExpired(expired) => match (expired.action, expired.told()) {
             (ActionKind::ToolConfirmation, _) => {
-                let call = call(before, &expired.id);
+                let call = call(state, &expired.id);
                 call.map(|call| answered(call, "timeout")).into_iter().collect()
             }
             (_, Some(told)) => {
-                let call = call(before, &expired.id);
+                let call = call(state, &expired.id);
                 call.map(|call| ended(call, told.to_owned(), true, event)).into_iter().collect()
             }
             (_, None) => Vec::new(),
         },
-        Payload::StatusIdle(idle) => match &idle.stop_reason {
-            StopReason::RequiresAction { .. } => Vec::new(),
-            StopReason::EndTurn { interrupted: true, .. } => {
-                vec![Observation::SessionEnd { completed: false, interrupted: true }]
-            }
-            StopReason::EndTurn { interrupted: false, .. } => vec![
-                // What was said before is put in by whoever has the conversation at hand.
-                Observation::PostLlmCall {
-                    user_message: String::new(),
-                    text: last_text(events),
-                    history: Vec::new(),
-                },
-                Observation::SessionEnd { completed: true, interrupted: false },
-            ],
-            StopReason::Error { .. } => {
-                vec![Observation::SessionEnd { completed: false, interrupted: false }]
-            }
-        },
+        Payload::StatusIdle(idle) => of_idle(state, &idle.stop_reason, event, events),
         Payload::Archived {} => vec![Observation::SessionFinalize],
         _ => Vec::new(),
     }
+}
+
+/// What there is to tell when a turn pauses or ends.
+fn of_idle(state: &State, stop_reason: &StopReason, event: &Event, events: &[Event]) -> Vec<Observation> {
+    let (completed, interrupted) = match stop_reason {
+        StopReason::RequiresAction { .. } => return Vec::new(),
+        StopReason::EndTurn { interrupted, .. } => (!interrupted, *interrupted),
+        StopReason::Error { .. } => (false, false),
+    };
+    // What somebody outside was asked for has no result in the log if they are asked no more.
+    let dropped = calls(state).iter().filter(|call| call.progress != Progress::Done);
+    let mut all: Vec<_> = dropped.map(|call| ended(call, STOPPED.to_owned(), true, event)).collect();
+    if completed {
+        // What was said before is put in by whoever has the conversation at hand.
+        let (user_message, history) = (String::new(), Vec::new());
+        all.push(Observation::PostLlmCall { user_message, text: last_text(events), history });
+    }
+    all.push(Observation::SessionEnd { completed, interrupted });
+    all
 }
 
 /// What a person is asked about a call.
@@ -116,7 +141,8 @@ fn approval(
 
 /// What came of asking.
 fn answered(call: &Call, choice: &'static str) -> Observation {
-    let approval = approval(&call.id, &call.tool, &call.input, None, call.danger.as_ref());
+    let preview = call.preview.as_deref();
+    let approval = approval(&call.id, &call.tool, &call.input, preview, call.danger.as_ref());
     Observation::PostApprovalResponse { approval, choice }
 }
 
@@ -130,26 +156,14 @@ fn choice(confirmation: &ToolConfirmation) -> &'static str {
 }
 
 fn call<'a>(state: &'a State, id: &str) -> Option<&'a Call> {
-    state.turn.as_ref().map(Turn::calls).unwrap_or_default().iter().find(|call| call.id == id)
+    calls(state).iter().find(|call| call.id == id)
 }
 
-/// Whether a person said no to the call, before these events or in them. Who runs a tool tells of its end, and
-/// nobody ran this one.
-fn is_denied(call: &Call, events: &[Event]) -> bool {
-    let denies = |event: &Event| match &event.payload {
-        Payload::UserToolConfirmation(confirmation) => {
-            confirmation.tool_use_id.as_str() == call.id && confirmation.result == Verdict::Deny
-        }
-        Payload::ActionExpired(expired) => {
-            let sudo = call.sudo.as_ref().map(|sudo| sudo.request_id.as_str());
-            expired.id == call.id || sudo == Some(expired.id.as_str())
-        }
-        _ => false,
-    };
-    matches!(call.progress, Progress::Denied { .. }) || events.iter().any(denies)
+fn calls(state: &State) -> &[Call] {
+    state.turn.as_ref().map(Turn::calls).unwrap_or_default()
 }
 
-/// The end of a call that nobody here ran.
+/// The end of a call.
 fn ended(call: &Call, result: String, is_error: bool, event: &Event) -> Observation {
     let waited = event.created_at.duration_since(call.created_at).as_millis();
     Observation::PostToolCall {

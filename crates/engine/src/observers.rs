@@ -4,7 +4,7 @@
 //! actor saw them. Nothing waits for that: an observer that hangs holds up what its session's observers are told
 //! next, and nothing else; one that panics is not heard of again.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 
@@ -28,11 +28,22 @@ pub(crate) struct Observers {
     tasks: TaskTracker,
 }
 
+/// Calls whose end hooks were told: a call that is stopped as it ends is told of once. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct ToldEnds(Arc<Mutex<HashSet<String>>>);
+
+impl ToldEnds {
+    /// Notes that the end of a call is told; false if it was already.
+    pub(crate) fn note(&self, tool_use_id: &str) -> bool {
+        lock(&self.0).insert(tool_use_id.to_owned())
+    }
+}
+
 /// What is next for the observers of a session.
 enum Entry {
     /// They are told something.
     Tell(Box<(TurnInfo, Observation)>),
-    /// Those of another session hear that everything before this was told.
+    /// Somebody else hears that everything before this was told.
     Say(oneshot::Sender<()>),
     /// They wait for that.
     Await(oneshot::Receiver<()>),

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use crate::engine::{Engine, now};
 use crate::error::Result;
 use crate::mcp::McpTools;
+use crate::observers::ToldEnds;
 use crate::plugin_tools::text;
 use crate::surroundings::Surroundings;
 use crate::tool_run::ToolRun;
@@ -74,6 +75,7 @@ impl Engine {
             allowed: Arc::new(state.allowed_tools.clone()),
             run: state.turn.as_ref().and_then(|turn| turn.run.clone()).map(Arc::from),
             mcp: McpTools::default(),
+            told: ToldEnds::default(),
             turn,
         };
         // Nobody is told of its end: it is not a call of the log.
@@ -101,6 +103,7 @@ fn nothing() -> Call {
         sudo: None,
         progress: Progress::Started,
         created_at: now(),
+        preview: None,
         danger: None,
         budget: None,
         threads: BTreeMap::new(),

@@ -12,6 +12,7 @@ use petasos_hooks::TurnInfo;
 
 use crate::engine::Shared;
 use crate::mcp::McpTools;
+use crate::observers::ToldEnds;
 use crate::plan::Planner;
 
 /// What model calls and tool calls of one turn have in common. Cheap to clone.
@@ -29,6 +30,8 @@ pub(crate) struct Surroundings {
     /// The run that the turn is, if it is one.
     pub(crate) run: Option<Arc<TurnRun>>,
     pub(crate) mcp: McpTools,
+    /// Calls whose end hooks were told.
+    pub(crate) told: ToldEnds,
     pub(crate) turn: TurnInfo,
 }
 

@@ -59,7 +59,9 @@ impl ToolRun {
             status: if output.is_error { CallStatus::Error } else { CallStatus::Ok },
             duration_ms,
         };
-        observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
+        if self.around.told.note(&self.call.id) {
+            observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
+        }
         let text = self.transformed(&output.text, duration_ms).await.unwrap_or(output.text);
         ToolOutput {
             text: bounded(text, self.around.shared.max_tool_output_chars),

@@ -30,6 +30,9 @@ pub struct Call {
     pub progress: Progress,
     /// When the model asked for it.
     pub created_at: Timestamp,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
     /// Why a person is asked, when it is not the policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub danger: Option<Danger>,
@@ -104,6 +107,7 @@ impl Call {
             sudo: None,
             progress: if tool_use.requires_action { Progress::Waiting } else { Progress::Ready },
             created_at,
+            preview: tool_use.preview.clone(),
             danger: tool_use.danger.clone(),
             budget: tool_use.budget,
             threads: BTreeMap::new(),
@@ -127,6 +131,7 @@ impl Call {
             sudo: None,
             progress: Progress::Waiting,
             created_at,
+            preview: None,
             danger: None,
             budget: None,
             threads: BTreeMap::new(),

@@ -38,7 +38,8 @@ impl Actor {
     pub(crate) async fn feed_input(&mut self, input: Input) -> Result<Vec<Event>> {
         let events = step::step(&self.state, input, &self.limits, now())?;
         if !events.is_empty() {
-            let observed = observed(&self.state, &events);
+            let hears = !self.shared.hooks.is_empty();
+            let observed = if hears { observed(&self.state, &events) } else { Vec::new() };
             self.append(&events).await?;
             self.tell_hooks(observed);
         }

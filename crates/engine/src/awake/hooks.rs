@@ -10,13 +10,20 @@ use crate::turn_info::turn_info;
 
 impl Actor {
     /// Tells hooks about what the log now says. They run beside the turn, but for the ends of tool calls: the next
-    /// model call waits until those were told.
+    /// model call waits until those were told, unless the turn waits for somebody first.
     pub(super) fn tell_hooks(&mut self, observed: Vec<Observed>) {
-        for Observed { turn_id, mut observation } in observed {
+        let runs = self.state.turn.as_ref().is_some_and(|turn| !turn.is_paused());
+        let running = self.state.turn_id().filter(|_| runs).map(|id| id.to_string());
+        let mut all = std::mem::take(&mut self.ended_calls);
+        all.extend(observed.into_iter().filter(|news| match &news.observation {
+            Observation::PostToolCall { tool_use_id, .. } => self.told.note(tool_use_id),
+            _ => true,
+        }));
+        for Observed { turn_id, mut observation } in all {
             self.add_conversation(&mut observation);
-            let goes_on = self.state.turn_id().is_some_and(|id| id.to_string() == turn_id);
-            if goes_on && matches!(observation, Observation::PostToolCall { .. }) {
-                self.ended_calls.push(observation);
+            let is_end = matches!(observation, Observation::PostToolCall { .. });
+            if is_end && running.as_ref() == Some(&turn_id) {
+                self.ended_calls.push(Observed { turn_id, observation });
             } else {
                 observers::tell(&self.shared, self.turn_info(turn_id), observation);
             }

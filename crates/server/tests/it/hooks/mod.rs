@@ -6,6 +6,7 @@ mod contract;
 mod events;
 mod faults;
 mod http;
+mod pairs;
 mod persistent;
 mod surfaces;
 mod waiting;
