@@ -87,6 +87,7 @@ impl Thread<'_> {
             let (child_session_id, goal) = (session_id.clone(), self.task.goal.clone());
             let start = Observation::SubagentStart { child_session_id, goal };
             observers::tell(&self.job.around.shared, self.job.around.turn.clone(), start);
+            observers::tell_after(&self.job.around.shared, &session_id, &self.job.around.header.id);
             let content = vec![Block::text(self.task.message())];
             engine.send(tenant, &session_id, vec![UserEvent::Message(UserMessage::new(content))]).await?;
         }

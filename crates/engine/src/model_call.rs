@@ -8,7 +8,7 @@ use futures_util::{FutureExt, StreamExt};
 use petasos_core::event::{Block, Failure};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
 use petasos_core::step::{Input, PlannedAnswer};
-use petasos_hooks::{Observation, TurnStart};
+use petasos_hooks::{HookEvent, Observation, TurnStart};
 use petasos_models::Delta;
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -20,6 +20,8 @@ use crate::reader::LiveKind;
 use crate::surroundings::Surroundings;
 use crate::{observers, spending};
 
+/// How long `pre_llm_call` waits for what a new session's observers were told before it.
+const HEAD_START: Duration = Duration::from_millis(200);
 /// Pieces of an answer that are taken at once.
 const MAX_READY: usize = 256;
 
@@ -67,6 +69,11 @@ impl ModelCall {
         let hooks = Arc::clone(&self.around.shared.hooks);
         if self.is_first_turn && self.call == 1 {
             self.observe(Observation::SessionStart);
+            if hooks.wants(HookEvent::PreLlmCall) {
+                let told = observers::told_so_far(&self.around.shared, &self.around.header.id);
+                // What takes longer does not delay the turn.
+                let _ = tokio::time::timeout(HEAD_START, told).await;
+            }
         }
         for ended in std::mem::take(&mut self.ended_calls) {
             observers::tell_and_wait(&self.around.shared, &self.around.turn, ended).await;

@@ -64,6 +64,14 @@ pub(crate) fn tell(shared: &Arc<Shared>, turn: TurnInfo, observation: Observatio
     }
 }
 
+/// Waits until the observers of a session were told everything so far.
+pub(crate) async fn told_so_far(shared: &Arc<Shared>, session_id: &SessionId) {
+    let (say, hears) = oneshot::channel();
+    queue(shared, session_id, Entry::Say(say));
+    // Nobody says so if too much waits to be told, or the server stops.
+    let _ = hears.await;
+}
+
 /// Has whatever the observers of a session are told from now on come after what those of another were told so far.
 pub(crate) fn tell_after(shared: &Arc<Shared>, session_id: &SessionId, other: &SessionId) {
     if !shared.hooks.is_empty() {

@@ -169,3 +169,22 @@ async fn a_call_inside_another_that_would_have_to_ask_has_ended() {
         [("pre_tool_call", ""), ("pre_tool_call", ""), ("post_tool_call", "error"), ("post_tool_call", "ok")];
     assert_eq!(told(&scripts, 4).await, pairs(&expected));
 }
+
+#[tokio::test]
+async fn the_start_of_a_session_is_told_before_anything_else() {
+    let scripts = Scripts::new();
+    let note = json!([{ "command": scripts.recorder("all") }]);
+    let hooks = json!({ "on_session_start": note, "pre_llm_call": note, "subagent_start": note });
+    let server = scripts.server(hooks).await;
+    let session = free_session(&server).await;
+    let task = json!({ "goal": "look at a" });
+    server.model.when("delegate", [Reply::tool_call("delegate_task", task), Reply::text("Done.")]);
+    server.model.when("look at a", [Reply::text("Seen.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "delegate it").await.expect(200);
+    stream.until_idle().await;
+    let told = scripts.wait_for("all", 5).await;
+    let names: Vec<&str> = told.iter().map(|told| told["hook_event_name"].as_str().unwrap()).collect();
+    let expected = ["on_session_start", "pre_llm_call", "subagent_start", "on_session_start", "pre_llm_call"];
+    assert_eq!(names, expected);
+}
