@@ -7,8 +7,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
 use petasos_core::model::ToolSpec;
-use petasos_hooks::SessionRef;
 use petasos_hooks::python::{CallTool, Caller, PluginTool, PythonHosts};
+use petasos_hooks::{SessionRef, json_result};
 use petasos_tools::{
     Dispatcher, Invocation, Tool, ToolOutput, Toolbox, clarify, delegate_task, request_secret,
 };
@@ -121,5 +121,5 @@ fn call_tool(dispatcher: Dispatcher) -> CallTool {
 
 /// What plugins are told about a call.
 pub(crate) fn text(output: ToolOutput) -> Result<String, String> {
-    if output.is_error { Err(output.text) } else { Ok(output.text) }
+    if output.is_error { Err(output.text) } else { Ok(json_result(&output.text)) }
 }

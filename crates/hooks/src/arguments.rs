@@ -160,10 +160,22 @@ fn tool_result(turn: &TurnInfo, result: ToolResult<'_>) -> Arguments {
 
 /// The result of a call as `post_tool_call` is told. A failure is an object with `error`, by which callbacks count.
 fn told_result(result: &str, status: CallStatus) -> String {
-    let is_object = || matches!(serde_json::from_str(result), Ok(Value::Object(_)));
     match status {
-        CallStatus::Error | CallStatus::Blocked if !is_object() => json!({ "error": result }).to_string(),
-        _ => result.to_owned(),
+        CallStatus::Ok => json_result(result),
+        CallStatus::Error | CallStatus::Blocked => json_result_as("error", result),
+    }
+}
+
+/// A tool's result as plugins know results, which are JSON: text becomes an object with `result`.
+pub fn json_result(result: &str) -> String {
+    json_result_as("result", result)
+}
+
+fn json_result_as(key: &str, result: &str) -> String {
+    match serde_json::from_str(result) {
+        Ok(Value::Object(_)) => result.to_owned(),
+        Ok(Value::Array(_)) if key == "result" => result.to_owned(),
+        _ => json!({ key: result }).to_string(),
     }
 }
 

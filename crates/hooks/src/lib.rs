@@ -24,6 +24,7 @@ pub mod python;
 mod source;
 pub mod synthetic;
 
+pub use arguments::json_result;
 pub use bus::Bus;
 pub use configured::{
     ConfiguredHook, ConfiguredHooks, Exchange, HookSpec, Matcher, Place, Reach, Specs, Target, arguments_of,

@@ -142,6 +142,21 @@ async fn the_end_of_a_blocked_and_of_a_failed_call_is_told() {
 }
 
 #[tokio::test]
+async fn a_result_is_told_as_json_and_read_by_the_model_as_it_is() {
+    let scripts = Scripts::new();
+    let post = json!([{ "command": scripts.recorder("post_tool_call") }]);
+    let transform = json!([{ "command": scripts.recorder("transform_tool_result") }]);
+    let server = scripts.server(json!({ "post_tool_call": post, "transform_tool_result": transform })).await;
+    let session = free_session(&server).await;
+    server.model.script([Reply::tool_call("todo", json!({ "todos": ["look"] })), Reply::text("Done.")]);
+    let (text, _) = result(&turn(&server, &session, "go").await);
+    let told = scripts.recorded("post_tool_call").remove(0)["extra"]["result"].clone();
+    let told: Value = serde_json::from_str(told.as_str().unwrap()).unwrap();
+    assert_eq!(told, json!({ "result": text }));
+    assert_eq!(scripts.recorded("transform_tool_result")[0]["extra"]["result"], text);
+}
+
+#[tokio::test]
 async fn approvals_are_told_before_and_after() {
     let scripts = Scripts::new();
     let hooks = json!({
