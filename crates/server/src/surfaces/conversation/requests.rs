@@ -58,7 +58,7 @@ impl Open<'_> {
         engine: &Engine,
         tenant: &TenantId,
     ) -> Result<SessionDetail, Problem> {
-        check_title(self.title.as_deref())?;
+        check_title(self.title.as_deref(), MAX_TITLE_CHARS)?;
         let agent_id: AgentId = id("agent", self.agent_id)?;
         // An agent that is not there must not leave a customer behind.
         engine.agent(tenant, &agent_id, None).await?;
@@ -102,7 +102,7 @@ impl ChangeOf {
         tenant: &TenantId,
         session_id: &SessionId,
     ) -> Result<SessionDetail, Problem> {
-        check_title(self.title.as_deref())?;
+        check_title(self.title.as_deref(), MAX_TITLE_CHARS)?;
         let ChangeOf { title, metadata, mode, client_offset, labels } = self;
         let conversation = Some(ConversationChange { mode, client_offset, labels })
             .filter(|change| *change != ConversationChange::default());
@@ -115,12 +115,12 @@ impl ChangeOf {
     }
 }
 
-fn check_title(title: Option<&str>) -> Result<(), Problem> {
+/// Refuses a title of too many characters.
+pub(crate) fn check_title(title: Option<&str>, most: usize) -> Result<(), Problem> {
     match title.map(|title| title.chars().count()) {
-        Some(count) if count > MAX_TITLE_CHARS => Err(Problem::validation(
-            "title",
-            format!("has {count} characters; at most {MAX_TITLE_CHARS} are allowed"),
-        )),
+        Some(count) if count > most => {
+            Err(Problem::validation("title", format!("has {count} characters; at most {most} are allowed")))
+        }
         _ => Ok(()),
     }
 }

@@ -29,6 +29,8 @@ use crate::surfaces::conversation::requests::{self, ChangeOf, Listing, OldestFir
 
 /// Sessions that are read at once where all are wanted.
 const PAGE: usize = 100;
+/// The most that Parlant takes, less than other surfaces do.
+const MAX_TITLE_CHARS: usize = 200;
 const MAX_LABELS: usize = 64;
 const MAX_LABEL_CHARS: usize = 256;
 
@@ -183,6 +185,7 @@ async fn create(
     WritesSessions(tenant): WritesSessions,
     Body(body): Body<CreateSession>,
 ) -> Result<(StatusCode, Json<Session>), Problem> {
+    requests::check_title(body.title.as_deref(), MAX_TITLE_CHARS)?;
     let open = Open {
         agent_id: &body.agent_id,
         customer_id: body.customer_id.filter(|customer| customer != GUEST),
@@ -293,6 +296,7 @@ async fn change(
     Body(body): Body<ChangeSession>,
 ) -> Result<Json<Session>, Problem> {
     let session_id: SessionId = id("session", &session)?;
+    requests::check_title(body.title.as_deref(), MAX_TITLE_CHARS)?;
     let detail = engine.session_detail(&tenant, &session_id).await?;
     stays("agent_id", body.agent_id.as_deref(), detail.header.agent_id.as_str())?;
     stays("customer_id", body.customer_id.as_deref(), detail.header.user_id.as_deref().unwrap_or(GUEST))?;

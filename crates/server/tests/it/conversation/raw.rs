@@ -138,6 +138,19 @@ async fn people_and_applications_add_events() {
 }
 
 #[tokio::test]
+async fn a_title_is_as_long_as_parlant_lets_it_be() {
+    let talk = Talk::start().await;
+    let client = &talk.server.client;
+    for (length, created, changed) in [(200, 201, 200), (201, 422, 422)] {
+        let title = "ä".repeat(length);
+        let body = json!({ "agent_id": "interactiveAgent", "title": title });
+        client.post("/parlant/sessions", body).await.expect(created);
+        client.patch(&raw(&talk), json!({ "title": title })).await.expect(changed);
+    }
+    client.patch(&talk.path(), json!({ "title": "ä".repeat(500) })).await.expect(200);
+}
+
+#[tokio::test]
 async fn sessions_have_labels_offsets_and_guests() {
     let talk = Talk::start().await;
     let client = &talk.server.client;
