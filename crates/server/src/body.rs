@@ -60,7 +60,18 @@ fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
         "" => "body",
         field => field,
     };
-    Problem::validation(field, format!("is not what is expected here: {}", error.inner()))
+    let problem = without_type_names(&error.inner().to_string());
+    Problem::validation(field, format!("is not what is expected here: {problem}"))
+}
+
+/// What serde says, without the names of our types: outside they are all objects.
+fn without_type_names(problem: &str) -> String {
+    let named = ["expected struct ", "expected internally tagged enum "];
+    let Some((said, rest)) = named.iter().find_map(|before| problem.split_once(before)) else {
+        return problem.to_owned();
+    };
+    let place = rest.find(" at line ").and_then(|at| rest.get(at..)).unwrap_or_default();
+    format!("{said}expected an object{place}")
 }
 
 fn unreadable(rejection: &BytesRejection) -> Problem {

@@ -34,6 +34,22 @@ async fn events_that_cannot_be_posted() {
 }
 
 #[tokio::test]
+async fn errors_hold_no_names_of_types() {
+    let talk = Talk::start().await;
+    let sessions = "/conversation/sessions".to_owned();
+    for (path, body, told) in [
+        (sessions.clone(), json!(3), "invalid type: integer `3`, expected an object at line 1 column 1"),
+        (sessions, json!([]), "invalid length 0, expected an object at line 1 column 2"),
+        (format!("{}/events", talk.path()), json!("x"), "invalid type: string \"x\", expected an object"),
+    ] {
+        let answer = talk.server.client.post(&path, body).await;
+        refused(&answer, 422, "invalid_request");
+        let message = answer.body["message"].as_str().unwrap();
+        assert!(message.contains(told), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn readings_that_make_no_sense() {
     let talk = Talk::start().await;
     for query in [
