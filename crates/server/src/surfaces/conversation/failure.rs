@@ -1,8 +1,8 @@
-//! What a conversation is told about a turn that failed.
+//! What the outside is told about a turn that failed.
 
-/// A summary for whoever talks to the agent: no keys, addresses or traces, which texts of providers and of the
+/// A summary for whoever talks to the agent or hears of its run: no keys, addresses or traces, which texts of providers and of the
 /// network may hold.
-pub(super) fn summary(code: &str, message: &str) -> String {
+pub(crate) fn summary(code: &str, message: &str) -> String {
     let summary = match code {
         "model_unreachable" => "The model could not be reached.",
         "model_timeout" => "The model did not answer in time.",

@@ -16,6 +16,7 @@ mod view;
 mod webhook;
 
 pub(crate) use errors::{CodedError, error};
+pub(crate) use failure::summary;
 pub(crate) use follow::Fold;
 pub(crate) use patch::Patch;
 pub(crate) use sessions::DEFAULT_AGENT;

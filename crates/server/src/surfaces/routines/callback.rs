@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::shown;
+use crate::surfaces::conversation::summary;
 
 pub(super) const SCHEMA_VERSION: u32 = 1;
 pub(super) const ORIGIN_SERVICE: &str = "agent-server";
@@ -45,7 +46,7 @@ impl CallbackPayload {
             routine_id: run.routine_id.clone(),
             status: run.status,
             output,
-            error,
+            error: error.map(told_outside),
             session_id: run.session_id.clone(),
             trace_id: Some(run.given.trace_id.clone()),
             started_at: at(run.started_at),
@@ -54,6 +55,14 @@ impl CallbackPayload {
             idempotency_key: run.idempotency_key.clone(),
             origin_service: ORIGIN_SERVICE.to_owned(),
         }
+    }
+}
+
+/// A failure without what providers and the network wrote: that is for who has a key of this server.
+fn told_outside(error: RunError) -> RunError {
+    match error.reason().filter(|_| !error.is_wish()) {
+        Some(reason) => RunError { message: summary(reason, &error.message), ..error },
+        None => error,
     }
 }
 

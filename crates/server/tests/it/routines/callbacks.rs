@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use petasos_testkit::receiver::{Receiver, Reception};
-use petasos_testkit::{Gate, Setup, TestServer, within};
+use petasos_testkit::{Gate, Reply, Setup, TestServer, within};
 use serde_json::{Value, json};
 
 use super::{
@@ -27,6 +27,9 @@ const FIELDS: [&str; 13] = [
     "idempotency_key",
     "origin_service",
 ];
+
+/// Those that have no default.
+const REQUIRED: [&str; 6] = ["run_id", "routine_id", "status", "session_id", "started_at", "completed_at"];
 
 async fn schema(server: &TestServer, name: &str) -> jsonschema::Validator {
     let schema = server.client.get(&format!("/schemas/{name}")).await.expect(200);
@@ -66,7 +69,7 @@ async fn a_run_reports_once_it_is_settled_and_its_session_goes() {
         assert_eq!((&delivery["kind"], &delivery["run_id"]), (&json!("callback"), &run["run_id"]));
         wait_until_gone(&server, &run).await;
         // The schemas refuse what lacks a field.
-        for field in ["run_id", "routine_id", "status", "session_id", "started_at", "completed_at"] {
+        for field in REQUIRED {
             let mut lacking = body.clone();
             lacking.as_object_mut().unwrap().remove(field);
             assert!(!callback.is_valid(&lacking), "{field}");
@@ -142,11 +145,26 @@ async fn a_callback_that_was_given_up_never_looks_delivered() {
 }
 
 #[tokio::test]
+async fn what_a_provider_said_stays_with_who_has_a_key() {
+    let server = start(json!({})).await;
+    let receiver = Receiver::start().await;
+    server.model.script([Reply::status(400)]);
+    let run_id = triggered(&server, json!({ "callback_url": receiver.url })).await;
+    let received = receiver.wait_for(1).await.pop().unwrap().json();
+    let told = "The model and the server did not understand each other.";
+    let details = json!({ "reason": "model_bad_request" });
+    assert_eq!(received["error"], json!({ "code": "engine_error", "message": told, "details": details }));
+    let error = settled(&server, &run_id).await["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("status 400"), "{error}");
+    assert_eq!(error["details"], details);
+}
+
+#[tokio::test]
 async fn cancelled_and_timed_out_runs_report_as_well() {
     let server = start(json!({ "timeout_seconds": 0.2 })).await;
     let receiver = Receiver::start().await;
     let session = server.session_with_custom_tool().await;
-    server.model.script([petasos_testkit::Reply::tool_call("check_order", json!({}))]);
+    server.model.script([Reply::tool_call("check_order", json!({}))]);
     let mut stream = server.client.stream(&session, "").await;
     server.client.message(&session, "go").await.expect(200);
     stream.until_idle().await;
