@@ -10,6 +10,7 @@ use axum::extract::Path;
 use axum::routing;
 use petasos_core::key::KeyScope;
 use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -21,12 +22,16 @@ use crate::surfaces::aap;
 use crate::surfaces::conversation::ConversationEvent;
 use crate::surfaces::routines::{CallbackPayload, Run, TriggerRequest};
 
+/// What a callback has by default.
+const CALLBACK_MAY_LACK: [&str; 7] =
+    ["schema_version", "output", "error", "trace_id", "metadata", "idempotency_key", "origin_service"];
+
 /// All schemas. A new one is a line here.
 fn all() -> Vec<(&'static str, Schema)> {
     vec![
-        sent::<ConversationEvent>("conversation-event.json", 1),
+        may_lack(sent::<ConversationEvent>("conversation-event.json", 1), &["kind", "stage", "error_detail"]),
         sent::<DeliveryShown>("delivery.json", 1),
-        sent::<CallbackPayload>("autonomous-callback-payload.json", 1),
+        may_lack(sent::<CallbackPayload>("autonomous-callback-payload.json", 1), &CALLBACK_MAY_LACK),
         taken::<TriggerRequest>("autonomous-trigger-request.json", 1),
         sent::<Run>("run.json", 1),
     ]
@@ -72,6 +77,22 @@ fn sent<T: JsonSchema>(name: &'static str, version: u32) -> (&'static str, Schem
 fn taken<T: JsonSchema>(name: &'static str, version: u32) -> (&'static str, Schema) {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     (name, identified(name, version, settings.into_generator().into_root_schema_for::<T>()))
+}
+
+/// The same for documents of others too: they may lack what the protocol has a default for, which we always send.
+fn may_lack((name, mut schema): (&'static str, Schema), fields: &[&str]) -> (&'static str, Schema) {
+    let optional = |field: &Value| field.as_str().is_some_and(|field| fields.contains(&field));
+    let relax = |schema: &mut Schema| {
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|field| !optional(field));
+        }
+    };
+    RecursiveTransform(relax).transform(&mut schema);
+    // What does not say its kind can be of several.
+    if let Some(kinds) = schema.remove("oneOf") {
+        schema.insert("anyOf".to_owned(), kinds);
+    }
+    (name, schema)
 }
 
 fn identified(name: &str, version: u32, mut schema: Schema) -> Schema {

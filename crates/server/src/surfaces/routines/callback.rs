@@ -21,6 +21,7 @@ pub(crate) struct CallbackPayload {
     run_id: RunId,
     routine_id: RoutineId,
     /// `succeeded` or `failed`.
+    #[schemars(extend("enum" = ["succeeded", "failed"]))]
     status: RunStatus,
     /// What the run came to; null if it failed.
     output: Option<Map<String, Value>>,

@@ -118,3 +118,29 @@ async fn sessions_are_listed_either_way_round() {
     assert_eq!((changed["title"].as_str(), &changed["metadata"]), (Some("new"), &json!({ "a": "b" })));
     assert_eq!(talk.server.client.get(&path).await.expect(200), changed);
 }
+
+/// By the protocol a field with a default may be left out, and what lacks a required one is no event.
+#[tokio::test]
+async fn the_schema_of_events_is_that_of_the_protocol() {
+    let talk = Talk::start().await;
+    for (mut event, fields) in [
+        (json!({ "kind": "user_message", "text": "x" }), vec!["offset", "created_at", "text"]),
+        (json!({ "kind": "status", "status": "ready", "stage": null, "error_detail": null }), vec!["status"]),
+        (json!({ "kind": "tool", "tool_calls": [] }), vec!["tool_calls"]),
+    ] {
+        event["offset"] = json!(4);
+        event["created_at"] = json!("2026-06-04T10:15:00Z");
+        assert!(talk.schema.is_valid(&event), "{event}");
+        for field in fields {
+            let mut lacking = event.clone();
+            lacking.as_object_mut().unwrap().remove(field);
+            assert!(!talk.schema.is_valid(&lacking), "{lacking}");
+        }
+        for field in ["stage", "error_detail", "kind"] {
+            event.as_object_mut().unwrap().remove(field);
+            assert!(talk.schema.is_valid(&event), "{event}");
+        }
+        event["kind"] = json!("news");
+        assert!(!talk.schema.is_valid(&event), "{event}");
+    }
+}

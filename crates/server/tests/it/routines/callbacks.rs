@@ -74,6 +74,12 @@ async fn a_run_reports_once_it_is_settled_and_its_session_goes() {
             lacking.as_object_mut().unwrap().remove(field);
             assert!(!callback.is_valid(&lacking), "{field}");
         }
+        // And takes what the protocol has a default for, but nothing that is still under way.
+        let mut least = body.clone();
+        least.as_object_mut().unwrap().retain(|field, _| REQUIRED.contains(&field.as_str()));
+        assert!(callback.is_valid(&least), "{least}");
+        least["status"] = json!("running");
+        assert!(!callback.is_valid(&least), "{least}");
     }
 }
 
