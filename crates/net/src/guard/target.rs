@@ -37,6 +37,10 @@ impl Targets {
     /// Checks a URL. Names are looked up when they are dialled, and their addresses are checked then.
     pub fn check(&self, url: &str) -> Result<(), Error> {
         self.guard.check(url)?;
+        if !is_absolute(url) {
+            let problem = "it must begin with https:// and a host, without blanks around it".to_owned();
+            return Err(Error::Invalid { host: String::new(), problem });
+        }
         let (url, host) = crate::client::parse_url(url)?;
         self.check_url(&url).map_err(|refusal| refusal.into_error(&host))
     }
@@ -65,6 +69,14 @@ impl Targets {
             )),
         }
     }
+}
+
+/// Whether a URL is written out. Parsers repair what is not, each in its own way, so that a caller could mean another
+/// target than the one that is checked.
+fn is_absolute(url: &str) -> bool {
+    let after_slashes = url.split_once(':').and_then(|(_, rest)| rest.strip_prefix("//"));
+    let has_host = after_slashes.is_some_and(|rest| !rest.starts_with(['/', '\\']));
+    has_host && url.trim() == url && !url.contains(char::is_control)
 }
 
 /// Whether a name stands for the machine that looks it up.
@@ -119,8 +131,24 @@ mod tests {
             let refused = targets.check(url);
             assert!(matches!(refused, Err(Error::Refused { .. })), "{url}: {refused:?}");
         }
-        for url in ["", "/hook", "//example.com/hook", "example.com/hook", "ftp://example.com/", "https://"] {
-            assert!(matches!(targets.check(url), Err(Error::Invalid { .. })), "{url}");
+        for url in [
+            "",
+            "/hook",
+            "//example.com/hook",
+            "example.com/hook",
+            "ftp://example.com/",
+            "https://",
+            "https:///example.com",
+            "https:example.com",
+            "https:/example.com?x=://y",
+            "https:\\\\example.com",
+            "https://\\example.com",
+            " https://example.com/",
+            "https://example.com/ ",
+            "https://example.com/\n",
+            "https://exam\tple.com/",
+        ] {
+            assert!(matches!(targets.check(url), Err(Error::Invalid { .. })), "{url:?}");
         }
     }
 
