@@ -50,7 +50,7 @@ pub enum Error {
         problem: String,
     },
     /// The agent is at another version than the caller thinks.
-    #[error("{id} is at version {actual}, not at {expected}; read it again and repeat the change")]
+    #[error("agent {id} is at version {actual}, not at {expected}; read it again and repeat the change")]
     VersionConflict {
         /// The agent.
         id: String,

@@ -119,7 +119,8 @@ impl From<Error> for Problem {
                 Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_skill", message).with("skill", name)
             }
             Error::Invalid { field, problem } => Problem::validation(field, problem),
-            Error::EgressDenied { field, .. } => {
+            Error::EgressDenied { field, problem } => {
+                let message = format!("{field}: {problem}");
                 Problem::new(StatusCode::BAD_REQUEST, "egress_denied", message).with("field", field)
             }
             Error::InputMismatch(mismatch) => {

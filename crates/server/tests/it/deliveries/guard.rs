@@ -7,13 +7,18 @@ use serde_json::json;
 use super::{session, settled, setup, statuses, turn};
 
 /// What must never be accepted on a caller's word.
-const REFUSED: [&str; 26] = [
+const REFUSED: [&str; 31] = [
     "",
     "/hook",
     "//example.com/hook",
     "example.com",
     "ftp://example.com/",
     "http://example.com/hook",
+    "https:///hook",
+    "https:example.com",
+    " https://example.com/",
+    "https://example.com/ ",
+    "https://example.com/\n",
     "https://user@example.com/",
     "https://user:word@example.com/",
     "https://localhost/",
@@ -59,6 +64,8 @@ async fn what_may_not_be_reached_is_refused_when_it_is_named() {
         let body = json!({ "agent_id": agent, "metadata": metadata["metadata"] });
         let refused = server.client.post("/conversation/sessions", body).await.expect(422);
         assert_eq!(refused["code"], "egress_denied", "{url}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.starts_with("metadata.event_webhook_url: "), "{message}");
         let change = json!({ "metadata": { "set": metadata["metadata"] } });
         let refused =
             server.client.patch(&format!("/conversation/sessions/{session}"), change).await.expect(422);

@@ -204,9 +204,14 @@ async fn a_callback_goes_only_where_it_may() {
         "https://[::1]/",
         "https://169.254.169.254/latest",
         "ftp://example.com/",
+        "https:///x",
+        "https:example.com",
+        "https://example.com/ ",
         "",
     ] {
-        refused(trigger(&server, json!({ "callback_url": url })).await, 422, "egress_denied");
+        let answer = trigger(&server, json!({ "callback_url": url })).await;
+        assert!(answer.body["message"].as_str().unwrap().starts_with("callback_url: "), "{}", answer.body);
+        refused(answer, 422, "egress_denied");
     }
     // The routine's own list narrows, and never opens.
     let listed = super::decides(json!({ "callback_url_allowlist": ["hooks.example.com", "10.0.0.1"] }));
