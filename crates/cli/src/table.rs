@@ -1,5 +1,7 @@
 //! Tables for people.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 
 /// The widest that a column gets before its text is cut.
@@ -75,6 +77,30 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
+/// Text of which every character is seen: who agrees to something must not be shown less, or in another order.
+pub(crate) fn revealed(text: &str) -> String {
+    let is_hidden = |c: char| c.is_control() || HIDDEN.iter().any(|range| range.contains(&c));
+    let shown = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
+}
+
+/// Characters that show nothing, or that turn around what is beside them.
+const HIDDEN: [RangeInclusive<char>; 13] = [
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    '\u{61c}'..='\u{61c}',
+    '\u{115f}'..='\u{1160}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200f}',
+    '\u{2028}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fe00}'..='\u{fe0f}',
+    '\u{feff}'..='\u{feff}',
+    '\u{fff0}'..='\u{fffb}',
+    '\u{e0000}'..='\u{e0fff}',
+];
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -88,6 +114,11 @@ mod tests {
         table.row(["longer".to_owned(), "x".repeat(100)]);
         let cut = format!("{}…", "x".repeat(MAX_WIDTH - 1));
         assert_eq!(table.render(), format!("ID      NAME\na       first line\nlonger  {cut}"));
+    }
+
+    #[test]
+    fn nothing_hides_from_who_agrees_to_it() {
+        assert_eq!(revealed("rm \u{202e}fr\u{200b} ä👍\n\u{7f}"), r"rm \u{202e}fr\u{200b} ä👍\u{a}\u{7f}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::happening::arguments;
 use super::input::{Input, Line, Remember};
 use super::screen::Screen;
-use crate::table::{field, plain, short};
+use crate::table::{field, plain, revealed, short};
 
 const MAX_LINE: usize = 400;
 
@@ -46,6 +46,11 @@ fn choices(action: &Value) -> Vec<String> {
     choices.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// The call that a person decides on, all of it: what is left out or hidden would be agreed to unseen.
+fn call(action: &Value) -> String {
+    revealed(format!("{} {}", field(action, "tool"), arguments(&action["input"])).trim_end())
+}
+
 /// Asks for everything that is pending.
 pub(crate) async fn ask(actions: &[Value], input: &mut Input, screen: &mut Screen) -> Result<Answers> {
     let mut events = Vec::new();
@@ -62,8 +67,7 @@ async fn ask_one(action: &Value, input: &mut Input, screen: &mut Screen) -> Resu
     loop {
         let line = match field(action, "type").as_str() {
             "tool_confirmation" => {
-                let call = format!("{} {}", field(action, "tool"), arguments(&action["input"]));
-                screen.line(&format!("? Allow {}", short(&call, MAX_LINE)))?;
+                screen.line(&format!("? Allow {}", call(action)))?;
                 let prompt = "  y once, s this session, a always, n no: ";
                 input.line(prompt, Remember::No).await?
             }
@@ -75,12 +79,12 @@ async fn ask_one(action: &Value, input: &mut Input, screen: &mut Screen) -> Resu
                 input.line("  a number or your own words, empty to skip: ", Remember::No).await?
             }
             "custom_tool" => {
-                let call = format!("{} {}", field(action, "tool"), arguments(&action["input"]));
-                screen.line(&format!("? The result of {}", short(&call, MAX_LINE)))?;
+                screen.line(&format!("? The result of {}", call(action)))?;
                 input.line("  result: ", Remember::No).await?
             }
             "sudo" => {
-                screen.line(&format!("? The password for sudo: {}", arguments(&action["input"])))?;
+                screen
+                    .line(&format!("? The password for sudo: {}", revealed(&arguments(&action["input"]))))?;
                 input.hidden("  password: ").await?
             }
             "secret" => {
