@@ -45,10 +45,8 @@ impl Call {
         let format = config.kind.format();
         let mut headers = vec![("accept".to_owned(), "text/event-stream".to_owned())];
         headers.extend(format.headers(config.api_key.as_ref()));
-        for (name, value) in &config.headers {
-            headers.retain(|(ours, _)| !ours.eq_ignore_ascii_case(name));
-            headers.push((name.clone(), value.clone()));
-        }
+        // Of headers with the same name the last one is sent.
+        headers.extend(config.headers.clone());
         Call {
             provider: http.provider.clone(),
             settings: http.settings.clone(),

@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
 use http_body_util::Full;
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, innermost};
@@ -100,7 +100,8 @@ impl Client {
         Client { pool: Pool::new(options, Some(Arc::new(resolver))), guard: Some(guard) }
     }
 
-    /// Sends a request and returns as soon as status and headers of the answer are here.
+    /// Sends a request and returns as soon as status and headers of the answer are here. Of headers with the same
+    /// name the last one counts.
     pub async fn request(
         &self,
         method: Method,
@@ -112,11 +113,8 @@ impl Client {
             guard.check(url)?;
         }
         let (url, host) = parse_url(url)?;
-        let mut request = self.pool.get().await?.request(method.into(), url);
-        for (name, value) in headers {
-            let (name, value) = header(name, value, &host)?;
-            request = request.header(name, value);
-        }
+        let headers = header_map(headers, &host)?;
+        let mut request = self.pool.get().await?.request(method.into(), url).headers(headers);
         if let Some(body) = body {
             request = request.body(body);
         }
@@ -126,7 +124,8 @@ impl Client {
         }
     }
 
-    /// Posts a JSON text. Compression is declined, since a compressed event stream arrives in lumps.
+    /// Posts a JSON text. Compression is declined, since a compressed event stream arrives in lumps. A header that is
+    /// given takes the place of ours.
     pub async fn post_json(
         &self,
         url: &str,
@@ -155,13 +154,10 @@ impl Client {
         let invalid = |error: http::Error| Error::Invalid { host: host.clone(), problem: error.to_string() };
         let options = &self.pool.options;
         let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
-        let mut request = http::Request::post(target).header(http::header::HOST, &host);
-        request = request.header(http::header::USER_AGENT, &options.user_agent);
-        for (name, value) in headers {
-            let (name, value) = header(name, value, &host)?;
-            request = request.header(name, value);
-        }
-        let request = request.body(Full::new(body)).map_err(invalid)?;
+        let mut all = vec![("host", host.as_str()), ("user-agent", &options.user_agent)];
+        all.extend_from_slice(headers);
+        let mut request = http::Request::post(target).body(Full::new(body)).map_err(invalid)?;
+        *request.headers_mut() = header_map(&all, &host)?;
         let origin = &url[..url::Position::BeforePath];
         let origin = http::Uri::try_from(origin).map_err(|error| invalid(error.into()))?;
         let inner = self.pool.links.send(&origin, &host, request, options.connect_timeout).await?;
@@ -204,7 +200,7 @@ impl Pool {
             .no_proxy()
             // A connection that a firewall has silently forgotten must not cost the next request a timeout.
             .pool_idle_timeout(Duration::from_secs(60))
-            .tcp_keepalive(Duration::from_secs(30))
+            .tcp_keepalive(plain::PROBED)
             .http2_keep_alive_interval(Duration::from_secs(30))
             .http2_keep_alive_timeout(Duration::from_secs(20));
         match &self.resolver {
@@ -231,6 +227,15 @@ pub(crate) fn parse_url(text: &str) -> Result<(reqwest::Url, String), Error> {
         (None, _) => return Err(invalid("there is no host in the URL".to_owned())),
     };
     Ok((url, host))
+}
+
+fn header_map(headers: &[(&str, &str)], host: &str) -> Result<HeaderMap, Error> {
+    let mut map = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let (name, value) = header(name, value, host)?;
+        map.insert(name, value);
+    }
+    Ok(map)
 }
 
 /// Checks a header. The value may be a key, so that it is neither repeated in errors nor shown by `Debug`.

@@ -26,6 +26,9 @@ use crate::error::{Error, innermost};
 /// How long a connection is kept for the next request.
 const KEPT: Duration = Duration::from_secs(60);
 
+/// How long nothing comes over a connection before the system asks whether the other side is still there.
+pub(crate) const PROBED: Duration = Duration::from_secs(30);
+
 pub(crate) type Request = http::Request<Full<Bytes>>;
 
 /// Connections that wait for their next request, by host and port.
@@ -148,6 +151,7 @@ impl Link {
 async fn connect(origin: &http::Uri, host: &str, patience: Duration) -> Result<Link, Error> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
+    connector.set_keepalive(Some(PROBED));
     let connecting = tokio::time::timeout(patience, connector.oneshot(origin.clone()));
     let connected = connecting.await.map_err(|_| Error::Timeout { host: host.to_owned() })?;
     let io =

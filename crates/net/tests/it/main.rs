@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use petasos_net::{Client, Error, Method, Options};
+use petasos_net::{Client, Egress, Error, Guard, Method, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -62,6 +62,47 @@ async fn json_is_posted_without_compression() {
     let request = server.await.unwrap().to_lowercase();
     assert!(request.contains("content-type: application/json\r\n"), "{request}");
     assert!(request.contains("accept-encoding: identity\r\n"), "{request}");
+}
+
+/// How often a request has a header, and its value.
+fn sent(request: &str, name: &str) -> (usize, String) {
+    let lines = || {
+        request
+            .lines()
+            .filter_map(|line| line.to_lowercase().strip_prefix(name)?.strip_prefix(": ").map(str::to_owned))
+    };
+    (lines().count(), lines().next().unwrap_or_default())
+}
+
+#[tokio::test]
+async fn a_header_that_is_given_takes_the_place_of_ours() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+    let given = [
+        ("User-Agent", "mine/1"),
+        ("Host", "models.example"),
+        ("Content-Type", "application/x-mine"),
+        ("ACCEPT-ENCODING", "br"),
+        ("x-twice", "first"),
+        ("X-Twice", "last"),
+    ];
+    let allow = vec!["127.0.0.0/8".parse().unwrap()];
+    let guard = Guard::new(Egress { allow, ..Egress::default() });
+    let pooled = Client::guarded(&Options::default(), guard);
+    for client in [client(), pooled] {
+        let (url, server) = serve_once(answer).await;
+        client.post_json(&url, &given, "{}").await.unwrap();
+        let request = server.await.unwrap();
+        for (name, value) in [
+            ("user-agent", "mine/1"),
+            ("host", "models.example"),
+            ("content-type", "application/x-mine"),
+            ("accept-encoding", "br"),
+            ("x-twice", "last"),
+            ("content-length", "2"),
+        ] {
+            assert_eq!(sent(&request, name), (1, value.to_owned()), "{name}: {request}");
+        }
+    }
 }
 
 #[tokio::test]

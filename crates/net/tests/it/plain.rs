@@ -91,6 +91,30 @@ async fn a_connection_that_was_closed_in_the_meantime_is_replaced() {
     }
 }
 
+/// The system's timer of a connection, as `/proc/net/tcp` has it: 2 is the one that asks whether a quiet peer is there.
+#[cfg(target_os = "linux")]
+fn timer(port: u16) -> Option<String> {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let from = format!(":{port:04X}");
+    let mut rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let row = rows.find(|row| row.get(1).is_some_and(|local| local.ends_with(&from)))?;
+    row.get(5).map(|timer| timer[..2].to_owned())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_peer_that_goes_quiet_is_asked_whether_it_is_there() {
+    let (place, client) = (Place::open().await, client());
+    let serve = async {
+        let (mut socket, peer) = place.listener.accept().await.unwrap();
+        answer(&mut socket, HEAD).await;
+        (socket, peer)
+    };
+    let (response, (_socket, peer)) = place.ask(&client, serve).await;
+    let _response = response.unwrap();
+    assert_eq!(timer(peer.port()).as_deref(), Some("02"));
+}
+
 #[tokio::test]
 async fn a_dropped_answer_closes_its_connection() {
     let (place, client) = (Place::open().await, client());
