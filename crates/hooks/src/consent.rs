@@ -3,6 +3,7 @@
 //! A command runs with all the rights of whoever started the server, so it needs a yes before its first use. The yes is
 //! for the exact pair of event and command; a script may be edited later without another one.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -49,19 +50,25 @@ impl Allowlist {
 
     /// Every yes in the file. A file that cannot be read has none.
     pub fn read(&self) -> Vec<Consent> {
+        self.try_read().unwrap_or_else(|error| {
+            tracing::warn!(%error, "the allowlist of hooks counts as empty");
+            Vec::new()
+        })
+    }
+
+    fn try_read(&self) -> io::Result<Vec<Consent>> {
+        let unreadable = |kind, problem: &dyn fmt::Display| {
+            let path = self.path.display();
+            io::Error::new(kind, format!("{path} cannot be read: {problem}; repair it or remove it"))
+        };
         let text = match std::fs::read(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-            Err(error) => {
-                tracing::warn!(path = %self.path.display(), %error, "the allowlist of hooks cannot be read");
-                return Vec::new();
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(error.kind(), &error)),
         };
-        let contents = serde_json::from_slice(&text).unwrap_or_else(|error| {
-            tracing::warn!(path = %self.path.display(), %error, "the allowlist of hooks is damaged and counts as empty");
-            Contents::default()
-        });
-        contents.approvals
+        let contents: Contents =
+            serde_json::from_slice(&text).map_err(|error| unreadable(io::ErrorKind::InvalidData, &error))?;
+        Ok(contents.approvals)
     }
 
     /// The yes to a command at an event, if there is one.
@@ -102,7 +109,8 @@ impl Allowlist {
         lock.push(".lock");
         let lock = File::options().create(true).truncate(false).write(true).open(lock)?;
         flock(&lock, FlockOperation::LockExclusive)?;
-        let mut approvals = self.read();
+        // What cannot be read must not be written over: it may hold consents that a person can still save.
+        let mut approvals = self.try_read()?;
         change(&mut approvals);
         let mut text = serde_json::to_string_pretty(&Contents { approvals })?;
         text.push('\n');
@@ -205,12 +213,17 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_an_empty_one() {
+    fn a_damaged_file_has_no_consents_and_is_left_as_it_is() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("list.json");
-        for text in ["", "[]", "{\"approvals\": 7}", "nonsense"] {
+        let list = Allowlist::new(path.clone());
+        for text in ["", "{\"approvals\": 7}", "nonsense"] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(Allowlist::new(path.clone()).read(), [], "{text}");
+            assert_eq!(list.read(), [], "{text}");
+            for refused in [list.add(HookEvent::PreToolCall, "a.sh", None).map(|()| 0), list.revoke("a.sh")] {
+                assert!(refused.unwrap_err().to_string().contains("list.json"));
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
     }
 

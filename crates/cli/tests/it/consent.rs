@@ -122,6 +122,20 @@ fn anything_but_a_yes_is_a_no_and_is_asked_again() {
 }
 
 #[test]
+fn an_allowlist_that_cannot_be_read_is_not_written_over() {
+    let (installation, command) = marking("");
+    let damaged = "{\"approvals\": [{\"event\": \"pre_llm_call\", \"comm";
+    let list = installation.write("shell-hooks-allowlist.json", damaged);
+    let refused = installation.run(&["hooks", "revoke", &command]);
+    refused.assert_refused(&[list.to_str().unwrap()]);
+    // A yes is good for this run only, and said to be.
+    let run = installation.run(&[&["--accept-hooks"], &TURN[..]].concat());
+    assert!(run.success && run.stderr.contains("the consent to a hook cannot be kept"), "{run:?}");
+    assert_eq!(marks(&installation), 1);
+    assert_eq!(std::fs::read_to_string(list).unwrap(), damaged);
+}
+
+#[test]
 fn each_pair_of_event_and_command_is_asked_about() {
     let (installation, command) = marking("");
     let again = format!("  pre_api_request:\n    - command: {command}\n      async: false\n");
