@@ -1,15 +1,19 @@
 //! Directories of the home whose files define something: each file is one thing, and its name is the thing's id.
 //!
-//! What the files mean is not known here. Those that are new or changed are handed out, with what is wrong with them.
+//! What the files mean is not known here. Those that are new or changed are put where they belong, and what is wrong
+//! with them is told.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::ErrorKind;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
+use petasos_core::ids::InvalidId;
+use petasos_engine::Engine;
 use serde::de::DeserializeOwned;
 
 use crate::yaml;
@@ -18,40 +22,98 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 /// The most bytes that a file may have.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// How often the files are looked at.
-pub(crate) const POLL: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_secs(2);
 
 /// When a file was last written, and its length: another pair means another content.
 type Stamp = (SystemTime, u64);
 
+/// What a file can define.
+pub(crate) trait Defined: Sized {
+    /// Its id, which the file's name is.
+    type Id: FromStr<Err = InvalidId> + Send + Sync;
+    /// What to call one, such as `an agent`.
+    const WHAT: &'static str;
+
+    /// Reads the text of a file, and says in which line it is wrong.
+    fn parse(text: &str, path: &Path) -> Result<Self>;
+
+    /// Makes the thing what its file says.
+    fn put(
+        self,
+        engine: &Engine,
+        id: &Self::Id,
+        text: &str,
+        path: &Path,
+    ) -> impl Future<Output = Result<()>> + Send;
+}
+
 /// A directory and what was last seen of its files.
-pub(crate) struct DefinitionFiles {
-    pub(crate) directory: PathBuf,
-    /// What one file defines, such as `an agent`.
-    what: &'static str,
+pub(crate) struct DefinitionFiles<T> {
+    directory: PathBuf,
     seen: HashMap<PathBuf, Stamp>,
+    /// What was last said about files that cannot be used.
+    told: HashMap<PathBuf, String>,
     /// The last trouble with the directory itself, so that it is told once.
     trouble: Option<String>,
+    defines: PhantomData<fn() -> T>,
 }
 
-/// A file that is new or changed.
-pub(crate) struct Definition {
-    /// The file.
-    pub(crate) path: PathBuf,
-    /// Its name without the ending.
-    stem: String,
-    /// What it says.
-    text: Result<String>,
-    what: &'static str,
+/// What a file says.
+struct Definition<T: Defined> {
+    /// The file's name without the ending.
+    id: T::Id,
+    definition: T,
+    text: String,
 }
 
-impl DefinitionFiles {
+impl<T: Defined> DefinitionFiles<T> {
     /// Names the directory, which need not be there.
-    pub(crate) fn new(directory: PathBuf, what: &'static str) -> Self {
-        DefinitionFiles { directory, what, seen: HashMap::new(), trouble: None }
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        let (seen, told) = (HashMap::new(), HashMap::new());
+        DefinitionFiles { directory, seen, told, trouble: None, defines: PhantomData }
+    }
+
+    /// Reads all files once: each with its id, or what is wrong with it.
+    pub(crate) fn check(directory: &Path) -> Result<Vec<Result<T::Id>>> {
+        list(directory)?;
+        let files = DefinitionFiles::<T>::new(directory.to_owned()).changed().into_iter();
+        Ok(files.map(|(_, read)| read.map(|definition| definition.id)).collect())
+    }
+
+    /// Reads the files that are new or changed since the last time or could not be used then, and makes everything
+    /// what they say.
+    pub(crate) async fn sync(&mut self, engine: &Engine) {
+        for (path, read) in tokio::task::block_in_place(|| self.changed()) {
+            let put = match read {
+                Ok(Definition { id, definition, text }) => definition.put(engine, &id, &text, &path).await,
+                Err(error) => Err(error),
+            };
+            match put {
+                Ok(()) => drop(self.told.remove(&path)),
+                Err(error) => self.tell(path, format!("{error:#}")),
+            }
+        }
+    }
+
+    /// Goes on looking for changes.
+    pub(crate) async fn watch(mut self, engine: Engine) {
+        loop {
+            tokio::time::sleep(POLL).await;
+            self.sync(&engine).await;
+        }
+    }
+
+    /// Says once what is wrong with a file. It is read again the next time, since the cause may lie elsewhere.
+    fn tell(&mut self, path: PathBuf, problem: String) {
+        self.seen.remove(&path);
+        if self.told.get(&path) != Some(&problem) {
+            tracing::warn!("{}'s file is not used: {problem}", T::WHAT);
+            self.told.insert(path, problem);
+        }
     }
 
     /// What is new or changed since the last time, in the order of the names.
-    pub(crate) fn changed(&mut self) -> Vec<Definition> {
+    fn changed(&mut self) -> Vec<(PathBuf, Result<Definition<T>>)> {
         let files = match list(&self.directory) {
             Ok(files) => files,
             Err(error) => {
@@ -65,42 +127,32 @@ impl DefinitionFiles {
         };
         self.trouble = None;
         self.seen.retain(|path, _| files.contains_key(path));
+        self.told.retain(|path, _| files.contains_key(path));
         let mut owners: HashMap<String, &Path> = HashMap::new();
         let mut changed = Vec::new();
         for (path, stamp) in &files {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let owner = *owners.entry(stem.clone()).or_insert(path);
-            if self.seen.insert(path.clone(), *stamp) == Some(*stamp) {
-                continue;
+            if self.seen.insert(path.clone(), *stamp) != Some(*stamp) {
+                changed.push((path.clone(), Definition::read(&stem, path, owner)));
             }
-            let text = read(path, owner);
-            changed.push(Definition { path: path.clone(), stem, text, what: self.what });
         }
         changed
     }
-
-    /// Hands a file out again the next time, whether it changes or not.
-    pub(crate) fn look_again(&mut self, path: &Path) {
-        self.seen.remove(path);
-    }
 }
 
-impl Definition {
-    /// The id that the file's name is, and what `parse` makes of its text.
-    pub(crate) fn read<I, T>(self, parse: impl FnOnce(&str, &Path) -> Result<T>) -> Result<(I, T)>
-    where
-        I: FromStr<Err: std::error::Error + Send + Sync + 'static>,
-    {
-        let Definition { path, stem, text, what } = self;
-        let id = stem.parse::<I>().with_context(|| {
-            format!("{}: the file's name cannot be the id of {what}; rename the file", path.display())
+impl<T: Defined> Definition<T> {
+    fn read(stem: &str, path: &Path, owner: &Path) -> Result<Self> {
+        let id = stem.parse::<T::Id>().with_context(|| {
+            format!("{}: the file's name cannot be the id of {}; rename the file", path.display(), T::WHAT)
         })?;
-        Ok((id, parse(&text?, &path)?))
+        let text = read(path, owner)?;
+        Ok(Definition { id, definition: T::parse(&text, path)?, text })
     }
 }
 
 /// The files of a directory that can define something. A directory that is not there has none.
-pub(crate) fn list(directory: &Path) -> Result<BTreeMap<PathBuf, Stamp>> {
+fn list(directory: &Path) -> Result<BTreeMap<PathBuf, Stamp>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
@@ -158,5 +210,57 @@ pub(crate) fn place(text: &str, path: &Path, field: &str) -> String {
     match text.lines().position(starts) {
         Some(index) => format!("{}:{}", path.display(), index + 1),
         None => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petasos_core::agent::AgentDefinition;
+
+    use super::*;
+
+    const AGENT: &str = "name: A\nmodel: demo/echo\n";
+
+    fn ids(files: &mut DefinitionFiles<AgentDefinition>) -> Vec<String> {
+        let shown = |read: Result<Definition<AgentDefinition>>| match read {
+            Ok(read) => format!("{}={}", read.id, read.definition.name),
+            Err(error) => format!("{error:#}"),
+        };
+        files.changed().into_iter().map(|(_, read)| shown(read)).collect()
+    }
+
+    #[test]
+    fn only_what_changed_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = DefinitionFiles::new(directory.path().join("agents"));
+        assert!(ids(&mut files).is_empty());
+        fs::create_dir(&files.directory).unwrap();
+        let (a, b) = (files.directory.join("a.yaml"), files.directory.join("b.json"));
+        fs::write(&a, AGENT).unwrap();
+        fs::write(&b, r#"{"name":"B","model":"demo/echo"}"#).unwrap();
+        fs::write(files.directory.join("notes.txt"), "no agent").unwrap();
+        fs::write(files.directory.join(".hidden.yaml"), "no agent").unwrap();
+        assert_eq!(ids(&mut files), ["a=A", "b=B"]);
+        assert!(ids(&mut files).is_empty());
+        fs::write(&a, "name: Another\nmodel: demo/echo\n").unwrap();
+        assert_eq!(ids(&mut files), ["a=Another"]);
+        // A file that is gone and comes back is read again.
+        fs::remove_file(&b).unwrap();
+        assert!(ids(&mut files).is_empty());
+        fs::write(&b, r#"{"name":"C","model":"demo/echo"}"#).unwrap();
+        assert_eq!(ids(&mut files), ["b=C"]);
+    }
+
+    #[test]
+    fn names_that_cannot_be_used_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = DefinitionFiles::new(directory.path().to_owned());
+        fs::write(directory.path().join("a.json"), r#"{"name":"A","model":"demo/echo"}"#).unwrap();
+        fs::write(directory.path().join("a.yaml"), AGENT).unwrap();
+        fs::write(directory.path().join("my agent.yaml"), AGENT).unwrap();
+        let read = ids(&mut files);
+        assert_eq!(read[0], "a=A");
+        assert!(read[1].contains("a.yaml: ") && read[1].contains("a.json has the same name"), "{read:?}");
+        assert!(read[2].contains("my agent.yaml") && read[2].contains("rename the file"), "{read:?}");
     }
 }

@@ -4,88 +4,35 @@
 //! A new or changed file makes the routine what it says. A broken file is a warning with its name and line, and leaves
 //! what was there; a removed one leaves its routine as it is, as with agents: removing a routine is a command.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use petasos_core::ids::{RoutineId, TenantId};
 use petasos_core::routine::RoutineDefinition;
 use petasos_engine::{Engine, Error, RoutinePut};
 
-use crate::definition_files::{DefinitionFiles, POLL, list, parse, place};
+use crate::definition_files::{Defined, DefinitionFiles, parse, place};
 
 /// The files and what was last seen of them.
-pub(crate) struct RoutineFiles {
-    files: DefinitionFiles,
-    /// What was last said about files that cannot be used yet.
-    told: HashMap<PathBuf, String>,
-}
+pub(crate) type RoutineFiles = DefinitionFiles<RoutineDefinition>;
 
-impl RoutineFiles {
-    /// Names the directory, which need not be there.
-    pub(crate) fn new(directory: PathBuf) -> Self {
-        RoutineFiles { files: DefinitionFiles::new(directory, "a routine"), told: HashMap::new() }
+impl Defined for RoutineDefinition {
+    type Id = RoutineId;
+    const WHAT: &'static str = "a routine";
+
+    fn parse(text: &str, path: &Path) -> Result<Self> {
+        let definition = parse(text, path)?;
+        petasos_engine::check_routine(&definition).map_err(|error| located(&error, text, path))?;
+        Ok(definition)
     }
 
-    /// Reads the files that are new or changed since the last time, and makes the routines what they say.
-    pub(crate) async fn sync(&mut self, engine: &Engine) {
-        for definition in tokio::task::block_in_place(|| self.files.changed()) {
-            let path = definition.path.clone();
-            let text = match definition.read(|text, path| Ok((text.to_owned(), read(text, path)?))) {
-                Ok((id, (text, routine))) => put(engine, &id, routine, &text, &path).await.err(),
-                Err(error) => Some(Unusable::ForGood(format!("{error:#}"))),
-            };
-            match text {
-                None => drop(self.told.remove(&path)),
-                Some(unusable) => self.tell(path, unusable),
-            }
+    async fn put(self, engine: &Engine, id: &RoutineId, text: &str, path: &Path) -> Result<()> {
+        let put = engine.put_routine(&TenantId::default_tenant(), id, self).await;
+        if let RoutinePut::Created(_) = put.map_err(|error| located(&error, text, path))? {
+            tracing::info!(routine = %id, file = %path.display(), "read a routine from its file");
         }
+        Ok(())
     }
-
-    /// Says once what is wrong with a file.
-    fn tell(&mut self, path: PathBuf, unusable: Unusable) {
-        let problem = match unusable {
-            Unusable::ForGood(problem) => problem,
-            Unusable::ForNow(problem) => {
-                self.files.look_again(&path);
-                problem
-            }
-        };
-        if self.told.get(&path) != Some(&problem) {
-            tracing::warn!("a routine's file is not used: {problem}");
-            self.told.insert(path, problem);
-        }
-    }
-
-    /// Goes on looking for changes.
-    pub(crate) async fn watch(mut self, engine: Engine) {
-        loop {
-            tokio::time::sleep(POLL).await;
-            self.sync(&engine).await;
-        }
-    }
-}
-
-/// Why a file cannot be used.
-enum Unusable {
-    /// Until it changes.
-    ForGood(String),
-    /// Until something else changes, such as the agent that it names.
-    ForNow(String),
-}
-
-/// Reads all files once: each with its routine's id, or what is wrong with it.
-pub(crate) fn check(directory: &Path) -> Result<Vec<Result<RoutineId>>> {
-    list(directory)?;
-    let mut files = DefinitionFiles::new(directory.to_owned(), "a routine");
-    Ok(files.changed().into_iter().map(|definition| definition.read(read).map(|(id, _)| id)).collect())
-}
-
-/// Reads a definition, and says in which line it is wrong.
-fn read(text: &str, path: &Path) -> Result<RoutineDefinition> {
-    let definition = parse(text, path)?;
-    petasos_engine::check_routine(&definition).map_err(|error| located(&error, text, path))?;
-    Ok(definition)
 }
 
 fn located(error: &Error, text: &str, path: &Path) -> anyhow::Error {
@@ -97,39 +44,22 @@ fn located(error: &Error, text: &str, path: &Path) -> anyhow::Error {
     }
 }
 
-async fn put(
-    engine: &Engine,
-    id: &RoutineId,
-    definition: RoutineDefinition,
-    text: &str,
-    path: &Path,
-) -> Result<(), Unusable> {
-    match engine.put_routine(&TenantId::default_tenant(), id, definition).await {
-        Ok(RoutinePut::Created(_)) => {
-            tracing::info!(routine = %id, file = %path.display(), "read a routine from its file");
-            Ok(())
-        }
-        Ok(RoutinePut::Replaced(_)) => Ok(()),
-        Err(error) => Err(Unusable::ForNow(located(&error, text, path).to_string())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn problem(file: &str, text: &str) -> String {
-        read(text, Path::new(file)).unwrap_err().to_string()
+        RoutineDefinition::parse(text, Path::new(file)).unwrap_err().to_string()
     }
 
     #[test]
     fn yaml_and_json_are_read() {
         let yaml = "title: KYC\nagent: helper\ntimeout_seconds: 30\nschedule:\n  cron: '0 9 * * 1-5'\n";
-        let routine = read(yaml, Path::new("kyc.yaml")).unwrap();
+        let routine = RoutineDefinition::parse(yaml, Path::new("kyc.yaml")).unwrap();
         assert_eq!((routine.title.as_deref(), routine.timeout_millis()), (Some("KYC"), Some(30_000)));
         let inline =
             r#"{"agent":{"model":"demo/echo","instructions":"Decide."},"input_schema":{"type":"object"}}"#;
-        assert!(read(inline, Path::new("kyc.json")).is_ok());
+        assert!(RoutineDefinition::parse(inline, Path::new("kyc.json")).is_ok());
     }
 
     #[test]

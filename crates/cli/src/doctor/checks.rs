@@ -8,13 +8,15 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::admin_key::{AdminKey, Source};
+use crate::agent_files::AgentFiles;
 use crate::api::{Api, path};
 use crate::args::DoctorArgs;
 use crate::config::Config;
+use crate::database;
 use crate::env::{self, Environment};
 use crate::home::Home;
+use crate::routine_files::RoutineFiles;
 use crate::server_file::ServerFile;
-use crate::{agent_files, database, routine_files};
 
 use super::Check;
 
@@ -247,13 +249,13 @@ pub(super) fn python() -> Check {
 /// The agents' files.
 pub(super) fn agent_files(home: &Home) -> Vec<Check> {
     let cure = "mend the file; until then its agent stays as it was";
-    definition_files("agent files", &home.agents(), agent_files::check(&home.agents()), cure)
+    definition_files("agent files", &home.agents(), AgentFiles::check(&home.agents()), cure)
 }
 
 /// The routines' files.
 pub(super) fn routine_files(home: &Home) -> Vec<Check> {
     let cure = "mend the file; until then its routine stays as it was";
-    definition_files("routine files", &home.routines(), routine_files::check(&home.routines()), cure)
+    definition_files("routine files", &home.routines(), RoutineFiles::check(&home.routines()), cure)
 }
 
 fn definition_files<T>(

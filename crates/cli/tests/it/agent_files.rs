@@ -64,6 +64,20 @@ fn a_broken_file_is_told_with_file_line_and_problem_and_others_are_read() {
 }
 
 #[test]
+fn a_file_that_could_not_be_used_is_tried_again_without_a_change_of_its_own() {
+    let installation = Installation::new();
+    let owner = installation.write("agents/helper.json", r#"{"name":"Owner","model":"demo/fast"}"#);
+    let other = installation.write("agents/helper.yaml", HELPER);
+    let server = installation.serve();
+    server.wait_for_log(&format!("{}: {} has the same name", other.display(), owner.display()));
+    assert_eq!(version(&installation), (1, "Owner".to_owned()));
+    std::fs::remove_file(owner).unwrap();
+    server.wait_for_log("version=2");
+    assert_eq!(version(&installation), (2, "Helper".to_owned()));
+    server.stop();
+}
+
+#[test]
 fn they_belong_to_the_default_tenant_and_can_be_archived() {
     let installation = Installation::new();
     installation.write("agents/helper.yaml", HELPER);
