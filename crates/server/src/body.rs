@@ -52,6 +52,16 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(parsed)
 }
 
+/// Refuses a text of too many characters.
+pub(crate) fn refuse_too_long(field: &str, text: &str, most: usize) -> Result<(), Problem> {
+    match text.chars().count() {
+        count if count > most => {
+            Err(Problem::validation(field, format!("has {count} characters; at most {most} are allowed")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Says which field is not what it should be.
 fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let path = error.path().to_string();
@@ -76,9 +86,7 @@ fn without_type_names(problem: &str) -> String {
 
 fn unreadable(rejection: &BytesRejection) -> Problem {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let message =
-            "The body is too large; limits.body_bytes in the configuration says how large it may be.";
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
+        too_large()
     } else {
         Problem::validation("body", "could not be read")
     }

@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::auth::Administers;
-use crate::body::Body;
+use crate::body::{Body, refuse_too_long};
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::query::Query;
+
+const MAX_NAME_CHARS: usize = 256;
 
 pub(crate) fn api() -> Api {
     let tenant = json!({ "type": "string" });
@@ -108,6 +110,7 @@ async fn create(
     Administers(tenant): Administers,
     Body(body): Body<CreateKey>,
 ) -> Result<(StatusCode, Json<NewlyMade>), Problem> {
+    refuse_too_long("name", &body.name, MAX_NAME_CHARS)?;
     let every_day = || KeyScope::ALL.into_iter().filter(|scope| *scope != KeyScope::Admin).collect();
     let new = NewKey {
         tenant: body.tenant.unwrap_or(tenant),

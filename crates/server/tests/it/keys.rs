@@ -93,6 +93,15 @@ async fn tenants_do_not_exist_for_each_other() {
 }
 
 #[tokio::test]
+async fn a_key_has_a_name_and_not_a_novel() {
+    let server = TestServer::start().await;
+    let named = |length| json!({ "name": "ä".repeat(length) });
+    server.client.post("/v1/keys", named(256)).await.expect(201);
+    let problem = server.client.post("/v1/keys", named(257)).await.expect_error(400, "validation_error");
+    assert_eq!(problem["field"], "name", "{problem}");
+}
+
+#[tokio::test]
 async fn every_answer_carries_a_request_id() {
     let server = TestServer::start().await;
     let made = server.client.get("/v1/agents").await.request_id.unwrap();

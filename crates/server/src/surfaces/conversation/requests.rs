@@ -14,13 +14,14 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::patch::Patch;
+use crate::body::refuse_too_long;
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_MESSAGE_CHARS: usize = 100_000;
-const MAX_AUTHOR_CHARS: usize = 256;
+pub(crate) const MAX_AUTHOR_CHARS: usize = 256;
 
 /// A page of a listing.
 #[derive(Serialize, JsonSchema)]
@@ -117,12 +118,7 @@ impl ChangeOf {
 
 /// Refuses a title of too many characters.
 pub(crate) fn check_title(title: Option<&str>, most: usize) -> Result<(), Problem> {
-    match title.map(|title| title.chars().count()) {
-        Some(count) if count > most => {
-            Err(Problem::validation("title", format!("has {count} characters; at most {most} are allowed")))
-        }
-        _ => Ok(()),
-    }
+    refuse_too_long("title", title.unwrap_or_default(), most)
 }
 
 /// Which sessions are listed, and in which order.
@@ -171,7 +167,7 @@ pub(crate) fn person_message(
     let text = message_text(field, text)?;
     let (author, author_id) = match author {
         None => (None, None),
-        Some(author) => (Some(said(author.field, author.name, MAX_AUTHOR_CHARS)?), author.id),
+        Some(author) => (Some(author_name(author.field, author.name)?), author.id),
     };
     Ok(UserEvent::PersonMessage(PersonMessage { text, author, author_id, metadata }))
 }
@@ -189,15 +185,18 @@ pub(crate) fn message_text(field: &str, text: String) -> Result<String, Problem>
     said(field, text, MAX_MESSAGE_CHARS)
 }
 
+/// The name of somebody who says something.
+pub(crate) fn author_name(field: &str, name: String) -> Result<String, Problem> {
+    said(field, name, MAX_AUTHOR_CHARS)
+}
+
 /// A text that says something, and not too much.
 fn said(field: &str, text: String, most: usize) -> Result<String, Problem> {
-    match text.chars().count() {
-        _ if text.trim().is_empty() => Err(Problem::validation(field, "says nothing")),
-        count if count > most => {
-            Err(Problem::validation(field, format!("has {count} characters; at most {most} are allowed")))
-        }
-        _ => Ok(text),
+    if text.trim().is_empty() {
+        return Err(Problem::validation(field, "says nothing"));
     }
+    refuse_too_long(field, &text, most)?;
+    Ok(text)
 }
 
 /// The kinds of a comma list; none for all.

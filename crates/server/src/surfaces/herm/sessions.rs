@@ -20,7 +20,7 @@ use super::payload::StopReason;
 use super::usage::Usage;
 use super::{milliseconds, seconds};
 use crate::auth::{ReadsSessions, WritesSessions};
-use crate::body::Body;
+use crate::body::{Body, refuse_too_long};
 use crate::openapi::{Api, Operation};
 use crate::page::Page;
 use crate::path::id;
@@ -258,12 +258,9 @@ fn platform(headers: &HeaderMap) -> &'static str {
 }
 
 fn check_length(field: &str, text: Option<&str>, most: usize) -> Result<(), Problem> {
-    match text.map(|text| text.chars().count()) {
-        Some(0) => Err(Problem::validation(field, "must not be empty; leave it out instead")),
-        Some(count) if count > most => {
-            Err(Problem::validation(field, format!("has {count} characters; at most {most} are allowed")))
-        }
-        _ => Ok(()),
+    match text {
+        Some("") => Err(Problem::validation(field, "must not be empty; leave it out instead")),
+        text => refuse_too_long(field, text.unwrap_or_default(), most),
     }
 }
 

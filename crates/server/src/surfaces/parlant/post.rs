@@ -20,14 +20,19 @@ use super::errors::Detail;
 use super::types::RawEvent;
 use super::view::RawView;
 use crate::auth::WritesSessions;
-use crate::body::Body;
+use crate::body::{Body, refuse_too_long};
 use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::server::App;
 use crate::surfaces::conversation::follow;
-use crate::surfaces::conversation::requests::{Author, message_text, person_message, user_message};
+use crate::surfaces::conversation::requests::{
+    Author, MAX_AUTHOR_CHARS, author_name, message_text, person_message, user_message,
+};
 use crate::surfaces::conversation::types::StatusName;
+
+/// The most bytes that the data of an event may have as JSON.
+const MAX_DATA_BYTES: usize = 256 * 1024;
 
 /// Who may add what the model does not see.
 const SOURCES: [&str; 6] =
@@ -128,6 +133,11 @@ fn read(mut body: CreateEvent) -> Result<UserEvent, Problem> {
     if let Some(problem) = metadata_problem(&metadata) {
         return Err(Problem::validation("metadata", problem));
     }
+    let bytes = body.data.as_ref().map_or(0, |data| data.to_string().len());
+    if bytes > MAX_DATA_BYTES {
+        let problem = format!("has {bytes} bytes as JSON; at most {MAX_DATA_BYTES} are allowed");
+        return Err(Problem::validation("data", problem));
+    }
     match body.kind.as_str() {
         "message" => message(body, metadata),
         "custom" => {
@@ -171,22 +181,27 @@ fn message(body: CreateEvent, metadata: Map<String, Value>) -> Result<UserEvent,
         "human_agent" => {
             let Participant { id, display_name } =
                 body.participant.ok_or_else(|| missing("participant.display_name"))?;
+            refuse_too_long("participant.id", id.as_deref().unwrap_or_default(), MAX_AUTHOR_CHARS)?;
             let author = Author { field: "participant.display_name", name: display_name, id };
             person_message(Some(author), field, needed(body.message)?, metadata)
         }
         "human_agent_on_behalf_of_ai_agent" => person_message(None, field, needed(body.message)?, metadata),
-        "internal_note" => Ok(UserEvent::PersonNote(PersonNote {
-            text: message_text(field, needed(body.message)?)?,
-            author: body.participant.map(|participant| participant.display_name),
-            opens_turn: body.trigger_processing.unwrap_or(true),
-            metadata,
-        })),
+        "internal_note" => {
+            let name = body.participant.map(|participant| participant.display_name);
+            Ok(UserEvent::PersonNote(PersonNote {
+                text: message_text(field, needed(body.message)?)?,
+                author: name.map(|name| author_name("participant.display_name", name)).transpose()?,
+                opens_turn: body.trigger_processing.unwrap_or(true),
+                metadata,
+            }))
+        }
         "ai_agent" if body.message.is_some() => {
             let problem = "is what the agent itself says; leave it out, and say in guidelines what to say";
             Err(Problem::validation(field, problem))
         }
         "ai_agent" => {
-            let text = instruction(&body.guidelines.unwrap_or_default());
+            // The model reads them as one message.
+            let text = message_text("guidelines", instruction(&body.guidelines.unwrap_or_default()))?;
             Ok(UserEvent::PersonNote(PersonNote { text, author: None, opens_turn: true, metadata }))
         }
         source => Err(unknown_source(source)),

@@ -223,6 +223,38 @@ async fn variables_are_those_of_customers() {
 }
 
 #[tokio::test]
+async fn what_is_too_long_is_refused_by_its_name() {
+    let talk = Talk::start().await;
+    let long = |length: usize| "x".repeat(length);
+    let by = |participant: Value, source: &str| json!({ "kind": "message", "source": source, "message": "x", "participant": participant });
+    for (event, field) in [
+        (
+            json!({ "kind": "message", "source": "ai_agent", "guidelines": [{ "action": long(100_001) }] }),
+            "guidelines",
+        ),
+        (
+            json!({ "kind": "message", "source": "ai_agent",
+                    "guidelines": vec![json!({ "action": long(1_000) }); 101] }),
+            "guidelines",
+        ),
+        (json!({ "kind": "custom", "source": "system", "data": { "a": long(300_000) } }), "data"),
+        (
+            json!({ "kind": "status", "source": "system", "status": "typing", "data": { "a": long(300_000) } }),
+            "data",
+        ),
+        (by(json!({ "display_name": long(257) }), "internal_note"), "participant.display_name"),
+        (by(json!({ "display_name": long(257) }), "human_agent"), "participant.display_name"),
+        (by(json!({ "display_name": "Ann", "id": long(257) }), "human_agent"), "participant.id"),
+    ] {
+        let refused = post(&talk, event).await.expect(422)["detail"].clone();
+        assert!(refused.as_str().unwrap().starts_with(&format!("{field}: has ")), "{refused}");
+    }
+    assert!(read(&talk, "wait_for_data=0").await.is_empty());
+    let custom = json!({ "kind": "custom", "source": "system", "data": { "a": long(250_000) } });
+    post(&talk, custom).await.expect(201);
+}
+
+#[tokio::test]
 async fn what_makes_no_sense_is_refused_with_a_detail() {
     let talk = Talk::start().await;
     let client = &talk.server.client;
