@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+const MAX_LABELS: usize = 64;
+const MAX_LABEL_CHARS: usize = 256;
+
 /// Who answers the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -37,6 +40,29 @@ impl ConversationChange {
     pub fn mode(mode: Mode) -> Self {
         ConversationChange { mode: Some(mode), ..ConversationChange::default() }
     }
+}
+
+/// Labels to add and to take away.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LabelChange {
+    /// Those to add.
+    pub add: BTreeSet<String>,
+    /// Those to take away, which wins.
+    pub remove: BTreeSet<String>,
+}
+
+impl LabelChange {
+    /// Labels after the change.
+    pub fn made_to(&self, labels: &BTreeSet<String>) -> BTreeSet<String> {
+        labels.union(&self.add).filter(|label| !self.remove.contains(*label)).cloned().collect()
+    }
+}
+
+/// Says what is wrong with labels, if anything.
+pub fn labels_problem(labels: &BTreeSet<String>) -> Option<String> {
+    let fits = |label: &String| (1..=MAX_LABEL_CHARS).contains(&label.chars().count());
+    (labels.len() > MAX_LABELS || !labels.iter().all(fits))
+        .then(|| format!("must be at most {MAX_LABELS}, of 1 to {MAX_LABEL_CHARS} characters each"))
 }
 
 /// Payload of `session.customer_variables`: what is known about the customer when a turn opens, if it is not what the

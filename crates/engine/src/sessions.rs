@@ -8,7 +8,7 @@ use petasos_core::State;
 use petasos_core::agent::AgentDefinition;
 use petasos_core::amendments::Amendments;
 use petasos_core::context::Context;
-use petasos_core::conversation::ConversationChange;
+use petasos_core::conversation::{ConversationChange, LabelChange};
 use petasos_core::event::{Event, Payload};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::metadata::metadata_problem;
@@ -74,6 +74,8 @@ pub struct SessionChange {
     pub metadata: Option<Map<String, Value>>,
     /// Who answers, and what the application has read.
     pub conversation: Option<ConversationChange>,
+    /// Labels to add to those that are there, and to take away.
+    pub labels: Option<LabelChange>,
 }
 
 /// A session and where its turn stands.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use petasos_core::conversation::labels_problem;
 use petasos_core::event::{Event, TitleSource, Titled};
 use petasos_core::metadata::metadata_problem;
 use petasos_core::state::{ActionKind, Call};
@@ -82,7 +83,7 @@ impl Actor {
 
     /// Changes what is noted about the session, all of it or nothing.
     async fn change(&mut self, change: SessionChange) -> Result<()> {
-        let SessionChange { title, metadata, conversation } = change;
+        let SessionChange { title, metadata, mut conversation, labels } = change;
         let metadata = match metadata {
             Some(patch) => {
                 self.shared.deliveries.check_metadata(&patch)?;
@@ -95,6 +96,13 @@ impl Actor {
             }
             None => None,
         };
+        if let Some(change) = labels {
+            let labels = change.made_to(&self.state.conversation.labels);
+            if let Some(problem) = labels_problem(&labels) {
+                return Err(Error::Invalid { field: "labels".to_owned(), problem });
+            }
+            conversation.get_or_insert_default().labels = Some(labels);
+        }
         let title = title.map(|title| Titled { title, source: TitleSource::User });
         self.feed_input(Input::Change(Change { title, metadata, conversation })).await.map(drop)
     }

@@ -123,7 +123,7 @@ async fn change(
     Ok(Json(engine.change_customer(&tenant, &customer, change).await?.into()))
 }
 
-async fn delete(
+pub(crate) async fn delete(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(customer): Path<String>,

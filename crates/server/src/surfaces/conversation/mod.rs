@@ -15,11 +15,12 @@ pub(crate) mod types;
 mod view;
 mod webhook;
 
+pub(crate) use customers::delete as delete_customer;
 pub(crate) use errors::{CodedError, error};
 pub(crate) use failure::summary;
 pub(crate) use follow::Fold;
 pub(crate) use patch::Patch;
-pub(crate) use sessions::DEFAULT_AGENT;
+pub(crate) use sessions::{DEFAULT_AGENT, delete as delete_session};
 pub(crate) use types::ConversationEvent;
 pub(crate) use view::{ConversationView, place};
 pub use webhook::conversation_view;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use petasos_core::conversation::{ConversationChange, Mode};
+use petasos_core::conversation::{ConversationChange, LabelChange, Mode};
 use petasos_core::event::{Block, Payload, PersonMessage, UserMessage};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::CONVERSATION_PLATFORM;
@@ -92,7 +92,7 @@ pub(crate) struct ChangeOf {
     pub(crate) mode: Option<Mode>,
     /// How far the application has read.
     pub(crate) client_offset: Option<u64>,
-    pub(crate) labels: Option<BTreeSet<String>>,
+    pub(crate) labels: Option<LabelChange>,
 }
 
 impl ChangeOf {
@@ -105,10 +105,10 @@ impl ChangeOf {
     ) -> Result<SessionDetail, Problem> {
         check_title(self.title.as_deref(), MAX_TITLE_CHARS)?;
         let ChangeOf { title, metadata, mode, client_offset, labels } = self;
-        let conversation = Some(ConversationChange { mode, client_offset, labels })
+        let conversation = Some(ConversationChange { mode, client_offset, labels: None })
             .filter(|change| *change != ConversationChange::default());
         let (title, metadata) = (title.map(Some), metadata.map(Patch::into_merge));
-        let change = SessionChange { title, metadata, conversation };
+        let change = SessionChange { title, metadata, conversation, labels };
         if change != SessionChange::default() {
             engine.change_session(tenant, session_id, change).await?;
         }

@@ -171,7 +171,7 @@ async fn change(
     Ok(Json(change.carry_out(&engine, &tenant, &session_id).await?.into()))
 }
 
-async fn delete(
+pub(crate) async fn delete(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,

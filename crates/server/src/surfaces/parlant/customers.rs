@@ -23,8 +23,8 @@ use crate::body::Body;
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::surfaces::conversation::Patch;
 use crate::surfaces::conversation::requests::{Listing, OldestFirst};
+use crate::surfaces::conversation::{Patch, delete_customer};
 
 const PAGE: usize = 100;
 
@@ -70,7 +70,7 @@ pub(super) fn api() -> Api {
         )
         .delete(
             "/parlant/customers/{customerId}",
-            routing::delete(delete),
+            routing::delete(delete_customer),
             Operation::new::<()>("parlantDeleteCustomer", "Forgets a customer.", write)
                 .empty()
                 .fails_with::<Detail>(),
@@ -219,13 +219,4 @@ async fn change(
     let changed = engine.change_customer(&tenant, &customer, change).await?.customer;
     let tags = tags.carry_out(&engine, &tenant, (Bearer::Customer, &customer)).await?;
     Ok(Json(Customer::of(changed, tags)))
-}
-
-async fn delete(
-    State(engine): State<Engine>,
-    WritesSessions(tenant): WritesSessions,
-    Path(customer): Path<String>,
-) -> Result<StatusCode, Problem> {
-    engine.delete_customer(&tenant, &customer).await?;
-    Ok(StatusCode::NO_CONTENT)
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
-use petasos_core::conversation::Mode;
+use petasos_core::conversation::{LabelChange, Mode, labels_problem};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::key::KeyScope;
 use petasos_engine::{Engine, SessionDetail};
@@ -24,15 +24,13 @@ use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
-use crate::surfaces::conversation::Patch;
 use crate::surfaces::conversation::requests::{self, ChangeOf, Listing, OldestFirst, Open};
+use crate::surfaces::conversation::{Patch, delete_session};
 
 /// Sessions that are read at once where all are wanted.
 const PAGE: usize = 100;
 /// The most that Parlant takes, less than other surfaces do.
 const MAX_TITLE_CHARS: usize = 200;
-const MAX_LABELS: usize = 64;
-const MAX_LABEL_CHARS: usize = 256;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
@@ -89,7 +87,7 @@ pub(super) fn api() -> Api {
         )
         .delete(
             "/parlant/sessions/{sessionId}",
-            routing::delete(delete),
+            routing::delete(delete_session),
             Operation::new::<()>("parlantDeleteSession", "Removes a session.", write)
                 .empty()
                 .fails_with::<Detail>(),
@@ -170,13 +168,9 @@ struct ChangeLabels {
     remove: Option<BTreeSet<String>>,
 }
 
-impl ChangeLabels {
-    /// Labels after the change.
-    fn made_to(self, mut labels: BTreeSet<String>) -> BTreeSet<String> {
-        labels.extend(self.upsert.into_iter().flatten());
-        let removed = self.remove.unwrap_or_default();
-        labels.retain(|label| !removed.contains(label));
-        labels
+impl From<ChangeLabels> for LabelChange {
+    fn from(change: ChangeLabels) -> Self {
+        LabelChange { add: change.upsert.unwrap_or_default(), remove: change.remove.unwrap_or_default() }
     }
 }
 
@@ -186,23 +180,18 @@ async fn create(
     Body(body): Body<CreateSession>,
 ) -> Result<(StatusCode, Json<Session>), Problem> {
     requests::check_title(body.title.as_deref(), MAX_TITLE_CHARS)?;
+    let labels = body.labels.unwrap_or_default();
+    if let Some(problem) = labels_problem(&labels) {
+        return Err(Problem::validation("labels", problem));
+    }
     let open = Open {
         agent_id: &body.agent_id,
         customer_id: body.customer_id.filter(|customer| customer != GUEST),
         title: body.title,
         metadata: body.metadata,
-        labels: checked(body.labels.unwrap_or_default())?,
+        labels,
     };
     Ok((StatusCode::CREATED, Json(open.carry_out(&engine, &tenant).await?.into())))
-}
-
-fn checked(labels: BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
-    let fits = |label: &String| (1..=MAX_LABEL_CHARS).contains(&label.chars().count());
-    if labels.len() > MAX_LABELS || !labels.iter().all(fits) {
-        let problem = format!("must be at most {MAX_LABELS}, of 1 to {MAX_LABEL_CHARS} characters each");
-        return Err(Problem::validation("labels", problem));
-    }
-    Ok(labels)
 }
 
 fn filter(query: &Query) -> Result<SessionFilter, Problem> {
@@ -300,13 +289,12 @@ async fn change(
     let detail = engine.session_detail(&tenant, &session_id).await?;
     stays("agent_id", body.agent_id.as_deref(), detail.header.agent_id.as_str())?;
     stays("customer_id", body.customer_id.as_deref(), detail.header.user_id.as_deref().unwrap_or(GUEST))?;
-    let labels = body.labels.map(|change| change.made_to(detail.state.conversation.labels));
     let change = ChangeOf {
         title: body.title,
         metadata: body.metadata,
         mode: body.mode,
         client_offset: body.consumption_offsets.and_then(|offsets| offsets.client),
-        labels: labels.map(checked).transpose()?,
+        labels: body.labels.map(LabelChange::from),
     };
     Ok(Json(change.carry_out(&engine, &tenant, &session_id).await?.into()))
 }
@@ -318,13 +306,4 @@ fn stays(field: &str, wanted: Option<&str>, actual: &str) -> Result<(), Problem>
         }
         _ => Ok(()),
     }
-}
-
-async fn delete(
-    State(engine): State<Engine>,
-    WritesSessions(tenant): WritesSessions,
-    Path(session): Path<String>,
-) -> Result<StatusCode, Problem> {
-    engine.delete_session(&tenant, &id("session", &session)?).await?;
-    Ok(StatusCode::NO_CONTENT)
 }

@@ -70,6 +70,27 @@ async fn deleted_events_are_gone_for_every_reader_and_the_model() {
 }
 
 #[tokio::test]
+async fn labels_that_are_added_at_the_same_time_are_all_there() {
+    let talk = Talk::start().await;
+    let path = raw(&talk);
+    for round in 0..5 {
+        let label = |number: usize| format!("{round}-{number}");
+        let added = (0..6).map(|number| json!({ "labels": { "upsert": [label(number)] } }));
+        let sends = added.map(|change| talk.server.client.patch(&path, change));
+        for answer in futures_util::future::join_all(sends).await {
+            answer.expect(200);
+        }
+        let labels = talk.server.client.get(&path).await.expect(200)["labels"].clone();
+        let missing: Vec<String> =
+            (0..6).map(label).filter(|label| !labels.as_array().unwrap().contains(&json!(label))).collect();
+        assert_eq!(missing, [""; 0], "{labels}");
+    }
+    let many: Vec<String> = (0..60).map(|number| format!("more-{number}")).collect();
+    let refused = talk.server.client.patch(&path, json!({ "labels": { "upsert": many } })).await.expect(422);
+    assert!(refused["detail"].as_str().unwrap().contains("labels: must be at most 64"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_deletion_ends_the_turn_that_it_takes_away() {
     let talk = Talk::start().await;
     let gate = Gate::new();
