@@ -11,11 +11,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
+use crate::commands::{self, Approvals};
 use crate::output::bounded;
 use crate::plain_text::plain;
 use crate::processes::{Entry, Processes};
 use crate::terminal::{exit_code, problem};
-use crate::tool::{Invocation, Tool, ToolOutput};
+use crate::tool::{Invocation, Risk, Tool, ToolOutput};
 use crate::workspace::{Workspace, Workspaces};
 
 const DEFAULT_WAIT: u64 = 60;
@@ -26,6 +27,7 @@ const MAX_WAIT: u64 = 600;
 pub(crate) struct ProcessTool {
     pub(crate) workspaces: Workspaces,
     pub(crate) processes: Processes,
+    pub(crate) approvals: Approvals,
 }
 
 #[derive(Deserialize)]
@@ -74,14 +76,26 @@ impl Tool for ProcessTool {
         ToolEffect::SideEffect
     }
 
-    /// Whoever allowed the command has allowed to look after it.
-    fn asks_by_default(&self) -> bool {
-        false
+    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
+        let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+        Some(
+            format!("{} {} {}", input.get("action")?.as_str()?, text("process_id"), text("data"))
+                .trim_end()
+                .to_owned(),
+        )
     }
 
-    fn preview(&self, input: &Map<String, Value>) -> Option<String> {
-        let id = input.get("process_id").and_then(Value::as_str).unwrap_or_default();
-        Some(format!("{} {id}", input.get("action")?.as_str()?).trim_end().to_owned())
+    /// To look at a command is harmless. What is written to one may be read by a shell, so it is judged like a command.
+    fn risk(&self, input: &Map<String, Value>) -> Risk {
+        // What does not fit is never carried out.
+        let Ok(input) = parse::<Input>(input) else { return Risk::Harmless };
+        match input.action {
+            Action::List | Action::Poll | Action::Log | Action::Wait => Risk::Harmless,
+            Action::Kill | Action::Close => Risk::Ordinary,
+            Action::Write | Action::Submit => {
+                commands::judge(input.data.as_deref().unwrap_or_default(), &self.approvals)
+            }
+        }
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
@@ -92,6 +106,9 @@ impl Tool for ProcessTool {
 
 impl ProcessTool {
     async fn execute(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
+        if let Risk::Forbidden { reason } = self.risk(&invocation.input) {
+            return Err(reason);
+        }
         let input: Input = parse(&invocation.input)?;
         let workspace = self.workspaces.open(invocation)?;
         if input.action == Action::List {

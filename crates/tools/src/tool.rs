@@ -59,6 +59,8 @@ pub struct Audience {
 /// What there is to know about one call beyond its tool's effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Risk {
+    /// It changes nothing, whatever other calls of the tool do: nobody is asked unless a policy says so.
+    Harmless,
     /// Nothing: the agent's policy decides.
     Ordinary,
     /// A person is asked, whatever the policy says.

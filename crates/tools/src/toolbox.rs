@@ -62,7 +62,11 @@ impl Toolbox {
         toolbox.add(ReadFile { workspaces: workspaces.clone() });
         toolbox.add(SearchFiles { workspaces: workspaces.clone() });
         toolbox.add(WriteFile { workspaces: workspaces.clone() });
-        toolbox.add(ProcessTool { workspaces: workspaces.clone(), processes: processes.clone() });
+        toolbox.add(ProcessTool {
+            workspaces: workspaces.clone(),
+            processes: processes.clone(),
+            approvals: approvals.clone(),
+        });
         toolbox.add(Terminal { workspaces, sandbox, processes, approvals });
         toolbox.add(Todo);
         toolbox

@@ -20,10 +20,15 @@ const NOBODY_TO_ASK: &str = "This needs a person's permission, and a subagent ha
 
 /// Whether the agent's policies want a person asked before a tool runs.
 pub(crate) fn asks_by_policy(agent: &AgentDefinition, name: &str, tool: &dyn Tool) -> bool {
+    asks_unless_told(agent, name, tool.asks_by_default())
+}
+
+/// Whether a person is asked: as the agent's policies say, or else `by_default`.
+fn asks_unless_told(agent: &AgentDefinition, name: &str, by_default: bool) -> bool {
     match agent.builtin_policy(&all_names(name)) {
         Some(PermissionPolicy::AlwaysAllow) => false,
         Some(PermissionPolicy::AlwaysAsk) => true,
-        None => tool.asks_by_default(),
+        None => by_default,
     }
 }
 
@@ -46,6 +51,7 @@ impl Planner<'_> {
                     Permission::AskAbout(danger)
                 }
             }
+            Risk::Harmless => self.by_policy(name, asks_unless_told(&self.around.agent, name, false)).await,
             Risk::Ordinary => self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await,
         };
         match self.nobody() {

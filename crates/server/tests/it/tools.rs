@@ -90,6 +90,48 @@ async fn a_command_asks_and_then_runs() {
 }
 
 #[tokio::test]
+async fn to_look_at_a_background_command_asks_nobody_and_to_meddle_with_it_does() {
+    let (server, _workspaces) = start().await;
+    for (action, stop) in [
+        ("list", "end_turn"),
+        ("poll", "end_turn"),
+        ("kill", "requires_action"),
+        ("close", "requires_action"),
+        ("write", "requires_action"),
+        ("submit", "requires_action"),
+    ] {
+        let session = server.session().await;
+        let input = json!({ "action": action, "process_id": "proc_1", "data": "ls" });
+        let then = (stop == "end_turn").then(|| Reply::text("Done."));
+        server.model.script(std::iter::once(Reply::tool_call("process", input)).chain(then));
+        let mut stream = server.client.stream(&session, "").await;
+        server.client.message(&session, "go").await.expect(200);
+        assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some(stop), "{action}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_to_a_background_command_is_judged_like_one() {
+    let (server, _workspaces) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    let shell = json!({ "command": "sh", "background": true });
+    let made = result_of(&server, &agent, "terminal", shell).await.0;
+    let process_id = serde_json::from_str::<Value>(&made).unwrap()["process_id"].clone();
+    let submit = |data: &str| json!({ "action": "submit", "process_id": process_id, "data": data });
+    let (text, is_error) = result_of(&server, &agent, "process", submit("rm -rf /")).await;
+    assert!(is_error && text.contains("never run"), "{text}");
+
+    let session = server.client.session(&agent).await;
+    server.model.script([Reply::tool_call("process", submit("rm -rf victim")), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("requires_action"));
+    let asked = frames.iter().find(|frame| frame.event == "agent.tool_use").unwrap();
+    assert_eq!(asked.data["payload"]["danger"]["pattern_key"], "recursive_delete");
+}
+
+#[tokio::test]
 async fn files_of_a_user_are_there_in_the_next_session() {
     let (server, _workspaces) = start().await;
     let agent = server.agent_with(trusted()).await;

@@ -7,7 +7,7 @@ fn key(command: &str) -> String {
 
 fn key_with(command: &str, approvals: &Approvals) -> String {
     match judge(command, approvals) {
-        Risk::Ordinary => String::new(),
+        Risk::Harmless | Risk::Ordinary => String::new(),
         Risk::Dangerous { pattern_key, .. } => pattern_key,
         Risk::Forbidden { .. } => "hard".to_owned(),
     }
