@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::server::App;
 use crate::surfaces::Shape;
-use crate::{auth, body, path};
+use crate::{auth, body, path, unread};
 
 /// Names the request, counts it, and gives an error the shape of its surface.
 pub(crate) fn enter(
@@ -27,6 +27,7 @@ pub(crate) fn enter(
     let span = id.span(&request);
     let visit = Visit::of(&request);
     let shape = Shape::of(request.uri().path());
+    let request = unread::read_to_the_end(request, app.settings.body_time);
     let answering = next.run(request).instrument(span);
     async move {
         let mut response = shape.give(answering.await);

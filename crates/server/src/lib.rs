@@ -28,6 +28,7 @@ mod server;
 mod sse;
 mod surfaces;
 mod transfer;
+mod unread;
 
 pub use backup::Backups;
 pub use rate_limit::RateLimit;

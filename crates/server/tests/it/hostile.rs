@@ -69,6 +69,39 @@ async fn a_body_of_100_megabytes() {
     others_are_served(&server).await;
 }
 
+/// Sends all of a request before it reads anything, as many clients do, and returns the answer's head.
+async fn insistent(stream: &mut TcpStream, method: &str, path: &str, key: &str, bytes: usize) -> String {
+    let start = format!("{method} {path} HTTP/1.1\r\nhost: x\r\n{key}content-length: {bytes}\r\n\r\n");
+    stream.write_all(start.as_bytes()).await.unwrap();
+    within("the body to be taken", stream.write_all(&vec![b' '; bytes])).await.unwrap();
+    head(stream).await
+}
+
+#[tokio::test]
+async fn an_answer_that_needs_no_body_reaches_a_client_that_sends_it_first() {
+    let server = TestServer::start().await;
+    let made = server.client.post("/v1/keys", json!({ "name": "r", "scopes": ["sessions:read"] })).await;
+    let reader = format!("authorization: Bearer {}\r\n", made.expect(201)["key"].as_str().unwrap());
+    for (method, path, key, megabytes, status) in [
+        ("POST", "/v1/agents", "", 20, 401),
+        ("POST", "/v1/agents", KEY, 40, 413),
+        ("POST", "/v1/agents", &reader, 10, 403),
+        ("POST", "/v1/nothing", KEY, 10, 404),
+        ("PUT", "/v1/agents", KEY, 10, 405),
+    ] {
+        let mut stream = connect(&server).await;
+        let answer = insistent(&mut stream, method, path, key, megabytes << 20).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{method} {path}: {answer}");
+    }
+    // Not everything is taken, and not for ever.
+    let mut stream = connect(&server).await;
+    let request = "POST /v1/agents HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let sending = async { while stream.write_all(&[b' '; 65536]).await.is_ok() {} };
+    within("the server to hang up", sending).await;
+    others_are_served(&server).await;
+}
+
 #[tokio::test]
 async fn headers_of_a_megabyte() {
     let server = TestServer::start().await;
@@ -127,6 +160,7 @@ async fn a_client_that_sends_a_byte_now_and_then() {
     for (start, bytes, answered) in [
         ("GET /v1/agents HTTP/1.1\r\nx-long: ", b"x".as_slice(), ""),
         (&post, b" ".as_slice(), "HTTP/1.1 408"),
+        (&post.replace(KEY, ""), b" ".as_slice(), "HTTP/1.1 401"),
     ] {
         let mut stream = connect(&server).await;
         stream.write_all(start.as_bytes()).await.unwrap();
