@@ -44,7 +44,7 @@ pub struct Live {
     pub kind: LiveKind,
     /// The text: what was said since the last time, or the title.
     pub text: String,
-    /// Whether everything that this message showed so far has to be dropped first.
+    /// Whether everything of this kind that this message showed so far has to be dropped first.
     pub reset: bool,
 }
 
@@ -91,6 +91,30 @@ struct Shown {
     resets: u32,
     segment: usize,
     bytes: usize,
+    /// What the client may have on display of this message.
+    displayed: Kinds,
+    /// What it has to drop before it displays more of it.
+    stale: Kinds,
+}
+
+/// Kinds of what a model says.
+#[derive(Debug, Default, Clone, Copy)]
+struct Kinds {
+    text: bool,
+    thinking: bool,
+}
+
+impl Kinds {
+    const ALL: Kinds = Kinds { text: true, thinking: true };
+
+    /// Sets whether a kind is among them, and says whether it was.
+    fn replace(&mut self, kind: LiveKind, with: bool) -> bool {
+        match kind {
+            LiveKind::Text => std::mem::replace(&mut self.text, with),
+            LiveKind::Thinking => std::mem::replace(&mut self.thinking, with),
+            LiveKind::Title => false,
+        }
+    }
 }
 
 impl Reader {
@@ -124,7 +148,8 @@ impl Reader {
             cursor,
             joined_at,
             joined_call,
-            shown: Shown::default(),
+            // Whoever comes back may display a message that is then started over.
+            shown: Shown { displayed: Kinds { text: true, thinking: false }, ..Shown::default() },
             ready: VecDeque::new(),
             log_only: false,
             amendments: Amendments::default(),
@@ -307,19 +332,23 @@ impl Reader {
             return;
         }
         if self.shown.call != call.number {
-            self.shown = Shown { call: call.number, ..Shown::default() };
+            // A call that starts with a reset is another attempt at the message of the one before.
+            let displayed = if call.resets > 0 { self.shown.displayed } else { Kinds::default() };
+            self.shown = Shown { call: call.number, displayed, ..Shown::default() };
         }
-        let mut reset = call.resets > self.shown.resets;
-        if reset && !call.segments.is_empty() {
-            self.shown = Shown { call: call.number, resets: call.resets, ..Shown::default() };
+        if call.resets > self.shown.resets {
+            let (resets, displayed) = (call.resets, self.shown.displayed);
+            self.shown =
+                Shown { call: call.number, resets, displayed, stale: Kinds::ALL, ..Shown::default() };
         }
         while let Some(segment) = call.segments.get(self.shown.segment) {
             // A reset may leave less text than was shown; it restarts the count above.
             let text = segment.text.get(self.shown.bytes..).unwrap_or_default();
             if !text.is_empty() {
-                let live = Live { sequence: self.cursor, kind: segment.kind, text: text.to_owned(), reset };
-                self.ready.push_back(Item::Live(live));
-                reset = false;
+                let (sequence, kind) = (self.cursor, segment.kind);
+                let reset = self.shown.stale.replace(kind, false);
+                self.shown.displayed.replace(kind, true);
+                self.ready.push_back(Item::Live(Live { sequence, kind, text: text.to_owned(), reset }));
                 self.shown.bytes = segment.text.len();
             }
             if self.shown.segment + 1 == call.segments.len() {
@@ -327,6 +356,20 @@ impl Reader {
             }
             self.shown.segment += 1;
             self.shown.bytes = 0;
+        }
+        if call.ended_at.is_some() {
+            self.take_back_the_rest();
+        }
+    }
+
+    /// Takes back what is still on display of an attempt that counts no more, and that nothing came in the place of.
+    fn take_back_the_rest(&mut self) {
+        for kind in [LiveKind::Thinking, LiveKind::Text] {
+            let is_stale = self.shown.stale.replace(kind, false);
+            if is_stale && self.shown.displayed.replace(kind, false) {
+                let (sequence, text) = (self.cursor, String::new());
+                self.ready.push_back(Item::Live(Live { sequence, kind, text, reset: true }));
+            }
         }
     }
 }

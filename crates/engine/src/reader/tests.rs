@@ -13,7 +13,7 @@ use petasos_core::ids::SessionId;
 use petasos_store::{Append, Checkpoint, Error, EventLog, EventQuery, Result};
 use proptest::prelude::*;
 
-use super::{Item, LiveKind, Reader, Start};
+use super::{Item, Live, LiveKind, Reader, Start};
 use crate::feed::{Feed, Feeds, lock};
 
 fn session_id() -> SessionId {
@@ -151,7 +151,7 @@ struct Client {
     log: Arc<Log>,
     /// The last durable event.
     cursor: u64,
-    shown: Vec<Piece>,
+    shown: Vec<(LiveKind, Piece)>,
 }
 
 impl Client {
@@ -194,19 +194,32 @@ impl Client {
                     return;
                 }
                 if live.reset {
-                    self.shown.clear();
+                    self.shown.retain(|(kind, _)| *kind != live.kind);
                 }
-                self.shown.extend(live.text.split_terminator(';').map(piece));
-                self.check();
+                self.shown.extend(live.text.split_terminator(';').map(|text| (live.kind, piece(text))));
+                self.check(live.kind);
             }
         }
     }
 
-    fn check(&self) {
-        let message = self.log.ended(self.cursor);
-        let attempt = self.shown.last().unwrap().1;
-        let expected: Vec<Piece> = (0..self.shown.len()).map(|place| (message, attempt, place)).collect();
-        assert_eq!(self.shown, expected, "the message under way, one attempt, from its beginning");
+    fn newest_attempt(&self) -> usize {
+        self.shown.iter().map(|(_, piece)| piece.1).max().unwrap_or_default()
+    }
+
+    /// The pieces of the newest attempt.
+    fn newest(&self) -> Vec<Piece> {
+        let attempt = self.newest_attempt();
+        self.shown.iter().map(|(_, piece)| *piece).filter(|piece| piece.1 == attempt).collect()
+    }
+
+    /// Checks what is on display after a piece of some kind.
+    fn check(&self, kind: LiveKind) {
+        let (message, attempt) = (self.log.ended(self.cursor), self.newest_attempt());
+        let newest = self.newest();
+        let expected: Vec<Piece> = (0..newest.len()).map(|place| (message, attempt, place)).collect();
+        assert_eq!(newest, expected, "the message under way, from its beginning");
+        let mixed = self.shown.iter().find(|(other, piece)| *other == kind && piece.1 != attempt);
+        assert_eq!(mixed, None, "one attempt of each kind");
     }
 }
 
@@ -269,8 +282,8 @@ fn run(ops: &[Op]) {
         assert!(client.poll(10_000));
         assert_eq!(client.cursor, actor.log.len(), "nothing is missing");
         if actor.call.is_some() && actor.own_call && actor.said > 0 {
-            assert_eq!(client.shown.len(), actor.said, "all that was said is shown");
-            assert_eq!(client.shown[0].1, actor.attempt);
+            assert_eq!(client.newest().len(), actor.said, "all that was said is shown");
+            assert_eq!(client.newest_attempt(), actor.attempt);
         }
     }
 }
@@ -340,4 +353,22 @@ async fn the_first_piece_of_a_message_does_not_wait_for_the_pace_of_the_one_befo
         feed.publish(&log.commit(vec![Payload::StatusIdle(idle)]));
         assert!(matches!(reader.next().await.unwrap(), Some(Item::Durable(_))));
     }
+}
+
+#[tokio::test]
+async fn what_nothing_came_in_the_place_of_is_taken_back_when_the_message_ends() {
+    let (feed, log) = (Feeds::default().get(&session_id()), Arc::new(Log::default()));
+    let mut reader = Reader::new(session_id(), log.clone(), feed.clone(), Start::Now, 0);
+    feed.reaches(0);
+    let call = feed.begin_call(false);
+    feed.say(call, LiveKind::Text, "half");
+    assert_eq!(live_text(reader.next().await.unwrap()), "half");
+    feed.take_back(call);
+    feed.say(call, LiveKind::Thinking, "hm");
+    let idle = StatusIdle { stop_reason: StopReason::end_turn(), takes_up: Vec::new() };
+    feed.publish(&log.commit(vec![Payload::StatusIdle(idle)]));
+    let live = |kind, text: &str| Item::Live(Live { sequence: 0, kind, text: text.to_owned(), reset: true });
+    assert_eq!(reader.next().await.unwrap(), Some(live(LiveKind::Thinking, "hm")));
+    assert_eq!(reader.next().await.unwrap(), Some(live(LiveKind::Text, "")));
+    assert!(matches!(reader.next().await.unwrap(), Some(Item::Durable(_))));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use petasos_testkit::{Gate, Reply, Setup, TestServer};
+use petasos_testkit::{Frame, Gate, Reply, Setup, TestServer};
 use serde_json::json;
 
 /// A session with two finished turns.
@@ -142,6 +142,41 @@ async fn a_retried_model_call_takes_back_what_it_said() {
         frames.iter().filter(|frame| frame.event == "agent.message" && !frame.is_delta()).collect();
     assert_eq!(said.len(), 1);
     assert_eq!(said[0].text(), "A whole answer.");
+}
+
+/// What the pieces of each kind add up to when a message ends, for a client that drops what it is told to.
+fn displayed(frames: &[Frame]) -> [String; 2] {
+    ["agent.thinking", "agent.message"].map(|event| {
+        let pieces = frames.iter().filter(|frame| frame.is_delta() && frame.event == event);
+        pieces.fold(String::new(), |shown, frame| {
+            let kept = if frame.data["payload"]["reset"] == true { String::new() } else { shown };
+            kept + &frame.text()
+        })
+    })
+}
+
+#[tokio::test]
+async fn what_is_taken_back_is_so_for_each_kind() {
+    let server = TestServer::start().await;
+    let call = Reply::tool_call("todo", json!({ "todos": [] }));
+    for (first, then, expected) in [
+        ("text", vec![Reply::thinking("Hm.").and_text("Whole.")], ["Hm.", "Whole."]),
+        ("thinking", vec![Reply::text("Whole.")], ["", "Whole."]),
+        ("text", vec![call, Reply::text("Done.")], ["", ""]),
+    ] {
+        let session = server.session().await;
+        let half = if first == "text" { Reply::text("Half of it") } else { Reply::thinking("Half of it") };
+        server.model.script(std::iter::once(half.cut_after_chunks(3)).chain(then));
+        let mut stream = server.client.stream(&session, "").await;
+        server.client.message(&session, "go").await.expect(200);
+        let frames = stream.until(|frame| frame.event == "agent.tool_use" || frame.stop().is_some()).await;
+        let deltas: Vec<&Frame> = frames.iter().filter(|frame| frame.is_delta()).collect();
+        assert!(deltas.iter().any(|frame| frame.data["payload"]["reset"] == true), "{deltas:?}");
+        assert_eq!(displayed(&frames), expected, "{deltas:?}");
+        if frames.last().is_some_and(|last| last.stop().is_none()) {
+            stream.until_idle().await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -19,14 +19,11 @@ impl Deltas {
 
     /// What there is to show of something that is being said.
     pub(super) fn hear(&mut self, live: Live) -> Option<TurnEvent> {
-        if live.reset {
-            self.text.restart();
-            self.thinking.restart();
-        }
-        match live.kind {
-            LiveKind::Text => self.text.hear(live.text).map(|delta| TurnEvent::TextDelta { delta }),
+        let Live { kind, text, reset, .. } = live;
+        match kind {
+            LiveKind::Text => self.text.hear(text, reset).map(|delta| TurnEvent::TextDelta { delta }),
             LiveKind::Thinking => {
-                self.thinking.hear(live.text).map(|delta| TurnEvent::ThinkingDelta { delta })
+                self.thinking.hear(text, reset).map(|delta| TurnEvent::ThinkingDelta { delta })
             }
             LiveKind::Title => None,
         }
@@ -55,11 +52,11 @@ struct Track {
 }
 
 impl Track {
-    fn restart(&mut self) {
-        self.heard = 0;
-    }
-
-    fn hear(&mut self, text: String) -> Option<String> {
+    /// What there is to show of a piece; after a `reset` it is the first of another attempt.
+    fn hear(&mut self, text: String, reset: bool) -> Option<String> {
+        if reset {
+            self.heard = 0;
+        }
         let ahead = &self.shown[self.heard..];
         if ahead.starts_with(text.as_str()) {
             self.heard += text.len();
