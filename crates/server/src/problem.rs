@@ -160,9 +160,9 @@ fn refused(refusal: Refusal, message: String) -> Problem {
         Refusal::ActionRequired { turn_id, pending } => {
             conflict("action_required").with("turn_id", turn_id).with("pending", pending)
         }
-        Refusal::NotPending { pending, .. } | Refusal::WrongAnswer { pending, .. } => {
-            conflict("action_not_pending").with("pending", pending)
-        }
+        Refusal::NotPending { pending, .. }
+        | Refusal::SettledTwice { pending, .. }
+        | Refusal::WrongAnswer { pending, .. } => conflict("action_not_pending").with("pending", pending),
         Refusal::Archived => conflict("session_archived"),
     }
 }

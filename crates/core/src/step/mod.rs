@@ -33,7 +33,10 @@ pub use refusal::Refusal;
 pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Result<Vec<Event>, Refusal> {
     let mut step = Step { state: state.clone(), limits, now, events: Vec::new() };
     match input {
-        Input::User { events, said_so_far, opening } => step.user(events, &said_so_far, opening)?,
+        Input::User { events, said_so_far, opening } => {
+            // What was sent is dropped as a whole, so it is the state before it that stands in the way.
+            step.user(events, &said_so_far, opening).map_err(|refusal| user::as_seen_from(state, refusal))?;
+        }
         Input::ModelFinished { call, model, outcome } => step.model_finished(call, model, outcome),
         Input::CompactionFinished { call, compacted, summary_call } => {
             step.compaction_finished(call, compacted, summary_call);

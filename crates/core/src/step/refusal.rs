@@ -18,15 +18,23 @@ pub enum Refusal {
         pending: Vec<String>,
     },
     /// Nothing waits for this answer.
-    #[error("{id} is not pending; {}", pending_text(pending))]
+    #[error("the action {id} is not pending; {}", pending_text(pending))]
     NotPending {
         /// The id in the answer.
         id: String,
         /// What is pending.
         pending: Vec<String>,
     },
+    /// Something waits for this answer, but an earlier event of the same request has settled it.
+    #[error("the action {id} is settled by an earlier event of this request; leave one of the two out")]
+    SettledTwice {
+        /// The id in the answer.
+        id: String,
+        /// What is pending.
+        pending: Vec<String>,
+    },
     /// Something waits for another kind of answer under this id.
-    #[error("{id} is answered by {expected}, not by {got}")]
+    #[error("the action {id} is answered by {expected}, not by {got}")]
     WrongAnswer {
         /// The id in the answer.
         id: String,

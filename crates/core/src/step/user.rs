@@ -201,6 +201,19 @@ pub(super) fn refuse_while_busy(state: &State) -> Result<(), Refusal> {
     }
 }
 
+/// The same refusal with what stands in the way in another state.
+pub(super) fn as_seen_from(state: &State, refusal: Refusal) -> Refusal {
+    let pending = pending_ids(state);
+    match refusal {
+        Refusal::TurnInProgress { .. } => refuse_while_busy(state).err().unwrap_or(refusal),
+        Refusal::ActionRequired { turn_id, .. } => Refusal::ActionRequired { turn_id, pending },
+        Refusal::NotPending { id, .. } if pending.contains(&id) => Refusal::SettledTwice { id, pending },
+        Refusal::NotPending { id, .. } => Refusal::NotPending { id, pending },
+        Refusal::WrongAnswer { id, expected, got, .. } => Refusal::WrongAnswer { id, expected, got, pending },
+        Refusal::SettledTwice { .. } | Refusal::Archived => refusal,
+    }
+}
+
 /// The call that waits for this kind of answer under this id.
 fn expect_pending<'a>(state: &'a State, id: &str, got: ActionKind) -> Result<&'a Call, Refusal> {
     match state.pending().find(|action| action.id == id) {

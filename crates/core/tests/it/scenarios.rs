@@ -66,8 +66,14 @@ fn a_custom_tool_pauses_the_turn_until_its_result() {
         world.last_stop(),
         Some(&StopReason::RequiresAction { event_ids: pending.clone(), expires_at: None })
     );
-    assert_eq!(world.message("hello?"), Err(Refusal::ActionRequired { turn_id: "evt_1_1".into(), pending }));
+    let waits = Refusal::ActionRequired { turn_id: "evt_1_1".into(), pending: pending.clone() };
+    assert_eq!(world.message("hello?"), Err(waits.clone()));
     let answer = world.answer(0, true, Scope::Once).unwrap();
+    // A request is refused as a whole, so what it would have changed does not count.
+    let message = UserEvent::Message(UserMessage::new(vec![Block::text("and now?")]));
+    assert_eq!(world.users(vec![answer.clone(), message]), Err(waits));
+    let twice = Refusal::SettledTwice { id: pending[0].clone(), pending };
+    assert_eq!(world.users(vec![answer.clone(), answer.clone()]), Err(twice));
     assert_eq!(
         world.user(answer).unwrap(),
         ["user.custom_tool_result", "session.status_running", "span.model_started"]
@@ -318,7 +324,7 @@ fn a_message_with_the_answers_is_read_after_the_results() {
     let refused = world.user(joins(MessagePlace::JoinsTurn));
     assert!(matches!(refused, Err(Refusal::ActionRequired { .. })), "{refused:?}");
     let events = vec![world.answer(0, true, Scope::Once).unwrap(), joins(MessagePlace::JoinsTurn)];
-    world.feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() }).unwrap();
+    world.users(events).unwrap();
     world.tool_finishes(0, false);
     let messages = world.context();
     assert!(matches!(messages[2], Message::ToolResults(_)), "{messages:?}");

@@ -162,12 +162,12 @@ impl World {
         context
     }
 
+    pub(crate) fn users(&mut self, events: Vec<UserEvent>) -> Result<Vec<&'static str>, Refusal> {
+        self.feed(Input::User { events, said_so_far: String::new(), opening: Opening::default() })
+    }
+
     pub(crate) fn user(&mut self, event: UserEvent) -> Result<Vec<&'static str>, Refusal> {
-        self.feed(Input::User {
-            events: vec![event],
-            said_so_far: String::new(),
-            opening: Opening::default(),
-        })
+        self.users(vec![event])
     }
 
     pub(crate) fn message(&mut self, text: &str) -> Result<Vec<&'static str>, Refusal> {

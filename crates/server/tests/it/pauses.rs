@@ -70,6 +70,29 @@ async fn a_pause_survives_a_restart() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_refused_is_told_what_stands_in_its_way() {
+    let server = TestServer::start().await;
+    let session = server.session_with_custom_tool().await;
+    server.model.script([Reply::tool_call("check_order", json!({})), Reply::text("Thanks.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let id = frames.last().unwrap().data["payload"]["stop_reason"]["event_ids"][0].clone();
+    let path = format!("/v1/sessions/{session}/events");
+    let result = custom_result(&id, "found");
+    let message = json!({ "type": "user.message", "content": [{ "type": "text", "text": "and?" }] });
+    let refused = server.client.post(&path, json!([result, message])).await;
+    assert_eq!(refused.expect_error(409, "action_required")["pending"], json!([id]));
+    let refused =
+        server.client.post(&path, json!([result, result])).await.expect_error(409, "action_not_pending");
+    assert_eq!(refused["pending"], json!([id]));
+    let text = refused["message"].as_str().unwrap();
+    assert!(text.starts_with("The action custom_toolu_") && text.contains("of this request"), "{text}");
+    server.client.event(&session, result).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+}
+
+#[tokio::test]
 async fn several_actions_resume_when_all_are_answered() {
     let server = TestServer::start().await;
     let session = server.session_with_custom_tool().await;
