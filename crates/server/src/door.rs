@@ -42,7 +42,11 @@ pub(crate) async fn admit(State(app): State<App>, mut request: Request, next: Ne
     match admitted(&app, &mut request).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            if request.method().is_safe() {
+                next.run(request).await
+            } else {
+                carry_out(next.run(request)).await
+            }
         }
         Err(problem) => problem.into_response(),
     }
@@ -53,4 +57,13 @@ async fn admitted(app: &App, request: &mut Request) -> Result<Caller, Problem> {
     body::refuse_too_large(request.headers(), app.settings.max_body_bytes)?;
     path::refuse_unreadable(request).await?;
     Ok(caller)
+}
+
+/// Carries a request out to its end, even if its client goes away: what is committed must also be followed up.
+async fn carry_out(answering: impl Future<Output = Response> + Send + 'static) -> Response {
+    let answered = tokio::spawn(answering.in_current_span()).await;
+    answered.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => Problem::internal("a request was cut off").into_response(),
+    })
 }

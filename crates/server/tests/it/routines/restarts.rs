@@ -1,9 +1,11 @@
-//! Runs survive restarts in each of their states.
+//! Runs survive restarts in each of their states, and clients that go away.
 
 use petasos_core::event::ToolEffect;
 use petasos_testkit::tools::CountingTool;
 use petasos_testkit::{Gate, Reply, TestServer, within};
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use super::{approved, approved_at, failure, put, run, settled, start, triggered};
 
@@ -56,4 +58,35 @@ async fn a_settled_run_stays_as_it_is() {
         assert_eq!(before[field], after[field]);
     }
     assert_eq!(server.model.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_goes_on_whose_client_went_away() {
+    let server = start(json!({})).await;
+    server.model.respond(|_| approved());
+    let mut ids = std::collections::BTreeSet::new();
+    for number in 0..40 {
+        let body = json!({ "callback_url": super::CALLBACK, "idempotency_key": format!("k-{number}") });
+        ask_and_leave(&server, &body.to_string()).await;
+        // Whether or not it was read before its client left, there is one run now.
+        ids.insert(triggered_or_known(&server, &format!("k-{number}")).await);
+    }
+    assert_eq!(ids.len(), 40);
+    for run_id in ids {
+        assert_eq!(settled(&server, &run_id).await["status"], "succeeded");
+    }
+}
+
+async fn triggered_or_known(server: &TestServer, key: &str) -> String {
+    super::id(&super::trigger(server, json!({ "idempotency_key": key })).await.body)
+}
+
+/// Sends a trigger, and hangs up without waiting for the answer.
+#[expect(clippy::disallowed_methods, reason = "this speaks raw HTTP")]
+async fn ask_and_leave(server: &TestServer, body: &str) {
+    let mut stream = TcpStream::connect(server.url.strip_prefix("http://").unwrap()).await.unwrap();
+    let head = "POST /routines/kyc/trigger HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let key = "authorization: Bearer pk_admin_key_of_tests\r\n";
+    let request = format!("{head}{key}content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).await.unwrap();
 }
