@@ -13,7 +13,7 @@ use crate::engine::now;
 use crate::error::Result;
 
 /// How long to wait after something could not be done.
-const AFTER_TROUBLE: Duration = Duration::from_secs(5);
+pub(crate) const AFTER_TROUBLE: Duration = Duration::from_secs(5);
 /// The longest sleep; clocks may be set.
 const LONGEST: Duration = Duration::from_secs(60);
 

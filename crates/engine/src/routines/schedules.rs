@@ -23,6 +23,8 @@ use crate::error::{Error, Result};
 
 /// How late a run may start and still not count as missed.
 const LATE: SignedDuration = SignedDuration::from_secs(60);
+/// What the keys of scheduled runs begin with.
+pub(super) const KEY_PREFIX: &str = "schedule:";
 /// Takes the place of a digest: the key says all about a scheduled request.
 const FINGERPRINT: &str = "schedule";
 
@@ -39,6 +41,7 @@ impl Engine {
     async fn start_due_runs(&self, served_since: Timestamp) -> Result<Option<Timestamp>> {
         let at = now();
         let mut next: Option<Timestamp> = None;
+        let since = at.saturating_sub(LATE).unwrap_or(served_since).max(served_since);
         for routine in self.shared.store.routines(None).await? {
             let Some(schedule) = &routine.definition.schedule else { continue };
             let timetable = match Timetable::new(schedule) {
@@ -48,17 +51,32 @@ impl Engine {
                     continue;
                 }
             };
-            let since = at.saturating_sub(LATE).unwrap_or(served_since).max(served_since);
             let due = due_times(&timetable, schedule.missed, routine.scheduled_through, since, at);
-            for due_at in &due {
-                self.run_scheduled(&routine, schedule, *due_at).await?;
-            }
-            if let Some(last) = timetable.last_until(at).filter(|last| *last > routine.scheduled_through) {
+            let mut again = timetable.next_after(at);
+            if let Err(error) = self.run_all_scheduled(&routine, schedule, &due).await {
+                // Trouble with one routine is no reason to keep the others waiting.
+                tracing::warn!(routine = %routine.id, %error, "a scheduled run could not be started; trying again");
+                again = at.checked_add(due::AFTER_TROUBLE).ok();
+            } else if let Some(last) =
+                timetable.last_until(at).filter(|last| *last > routine.scheduled_through)
+            {
                 self.shared.store.scheduled_through(&routine.tenant, &routine.id, last).await?;
             }
-            next = [next, timetable.next_after(at)].into_iter().flatten().min();
+            next = [next, again].into_iter().flatten().min();
         }
         Ok(next)
+    }
+
+    async fn run_all_scheduled(
+        &self,
+        routine: &RoutineRecord,
+        schedule: &Schedule,
+        due: &[Timestamp],
+    ) -> Result<()> {
+        for due_at in due {
+            self.run_scheduled(routine, schedule, *due_at).await?;
+        }
+        Ok(())
     }
 
     async fn run_scheduled(
@@ -72,7 +90,7 @@ impl Engine {
             input: schedule.input.clone(),
             callback_url: schedule.callback_url.clone(),
             session_id: None,
-            idempotency_key: Some(format!("schedule:{scheduled_for}")),
+            idempotency_key: Some(format!("{KEY_PREFIX}{scheduled_for}")),
             metadata: Map::from_iter([("scheduled_for".to_owned(), Value::from(scheduled_for))]),
             fingerprint: FINGERPRINT.to_owned(),
         };

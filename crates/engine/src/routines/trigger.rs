@@ -14,7 +14,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::check::invalid;
 use super::own_agent;
+use super::schedules::KEY_PREFIX;
 use super::schema::Schema;
 use crate::engine::{Engine, now, wake};
 use crate::error::{Error, Result};
@@ -54,6 +56,10 @@ impl Engine {
         trigger: Trigger,
     ) -> Result<Triggered> {
         let routine = self.routine(tenant, routine_id).await?;
+        if trigger.idempotency_key.as_ref().is_some_and(|key| key.starts_with(KEY_PREFIX)) {
+            let problem = format!("keys that begin with {KEY_PREFIX} are those of scheduled runs");
+            return Err(invalid("idempotency_key", problem));
+        }
         if let Some(key) = &trigger.idempotency_key
             && let Some(known) = self.shared.store.run_by_key(tenant, routine_id, key).await?
         {

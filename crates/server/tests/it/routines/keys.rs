@@ -64,3 +64,12 @@ async fn a_run_that_failed_is_returned_too_and_keys_outlive_restarts() {
     let again = trigger(&server, body).await.expect(200);
     assert_eq!((id(&again), &again["status"]), (run_id, &json!("failed")));
 }
+
+#[tokio::test]
+async fn keys_of_scheduled_runs_are_theirs_alone() {
+    let server = start(json!({})).await;
+    let body = json!({ "idempotency_key": "schedule:2030-01-01T00:00:00+00:00" });
+    let details = refused(trigger(&server, body).await, 422, "invalid_request");
+    assert_eq!(details["field"], "idempotency_key");
+    assert!(runs(&server).await.is_empty());
+}
