@@ -35,7 +35,11 @@ impl Engine {
             Ok(current) if current.definition.metadata.get(MARK) != agent.metadata.get(MARK) => {
                 return Err(invalid("agent", format!("there is an agent {id} that is not this routine's")));
             }
-            Ok(_) => {
+            Ok(current) => {
+                if current.archived_at.is_some() {
+                    // The routine was deleted, and is back.
+                    self.shared.store.archive_agent(tenant, &id, None).await?;
+                }
                 let fields = match serde_json::to_value(&agent) {
                     Ok(Value::Object(fields)) => fields,
                     _ => Map::new(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CALLBACK, approved, decides, id, refused, run_until, runs, settled, start, trigger};
+use super::{CALLBACK, approved, decides, id, refused, run_until, runs, settled, start, trigger, triggered};
 
 #[tokio::test]
 async fn a_run_goes_from_trigger_to_output() {
@@ -99,6 +99,16 @@ async fn routines_are_kept_listed_and_removed() {
     refused(client.delete("/routines/kyc").await, 404, "not_found");
     refused(trigger(&server, json!({})).await, 404, "not_found");
     refused(client.get("/routines/kyc/runs").await, 404, "not_found");
+}
+
+#[tokio::test]
+async fn a_routine_that_was_removed_can_be_made_again() {
+    let server = start(json!({})).await;
+    server.client.delete("/routines/kyc").await.expect(204);
+    super::put(&server, json!({})).await;
+    server.model.script([approved()]);
+    let run_id = triggered(&server, json!({})).await;
+    assert_eq!(settled(&server, &run_id).await["status"], "succeeded");
 }
 
 #[tokio::test]
