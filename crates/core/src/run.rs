@@ -282,6 +282,11 @@ impl RunError {
         RunError::new(RunErrorCode::SessionError, "The session of the run was deleted.")
     }
 
+    /// The session cannot be read any more.
+    pub fn session_damaged() -> Self {
+        RunError::new(RunErrorCode::SessionError, "The session of the run is damaged and cannot be read.")
+    }
+
     /// What a turn that ends so means for its run.
     pub(crate) fn of_stop(stop_reason: &StopReason) -> Self {
         match stop_reason {

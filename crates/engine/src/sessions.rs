@@ -262,15 +262,25 @@ impl Engine {
 
     /// Removes a session and its log for good. A turn under way is interrupted.
     pub async fn delete_session(&self, tenant: &TenantId, id: &SessionId) -> Result<()> {
-        match self.shared.store.session(tenant, id).await {
+        let deleted = match self.session(tenant, id).await {
+            Ok(_) => self.command(tenant, id, |reply| Command::Delete { reply }).await,
+            Err(error) => Err(error),
+        };
+        match deleted {
             // It cannot be woken, and this is how to get rid of it.
-            Err(petasos_store::Error::Damaged { .. }) => {
+            Err(Error::Store(_)) if self.is_damaged(tenant, id).await => {
                 let found = self.shared.store.delete_session(tenant, id).await?;
-                return if found { Ok(()) } else { Err(not_found(id)) };
+                self.shared.resting.forget(id);
+                if found { Ok(()) } else { Err(not_found(id)) }
             }
-            found => drop(found?.ok_or_else(|| not_found(id))?),
+            deleted => deleted,
         }
-        self.command(tenant, id, |reply| Command::Delete { reply }).await
+    }
+
+    /// Whether a session is there and cannot be read.
+    pub(crate) async fn is_damaged(&self, tenant: &TenantId, id: &SessionId) -> bool {
+        let read = load::session(self.shared.store.as_ref(), tenant, id).await;
+        matches!(read, Err(petasos_store::Error::Damaged { .. }))
     }
 }
 

@@ -15,6 +15,7 @@ mod chat_lives_on;
 mod commands;
 mod completions;
 mod consent;
+mod damage;
 mod deliveries;
 mod doctor;
 mod hooks;

@@ -22,11 +22,10 @@ impl Engine {
     /// Gets runs going again that the last process left, and keeps them going.
     pub(crate) async fn recover_runs(&self) -> Result<()> {
         for run in self.shared.store.unsettled_runs().await? {
-            if self.shared.store.session(&run.tenant, &run.session_id).await?.is_none() {
-                self.end_run(run, RunError::session_gone()).await?;
-            } else if run.status == RunStatus::Accepted {
-                self.shared.runs.waiting.add(&run.session_id);
-                wake(&self.shared, &run.tenant, &run.session_id);
+            let id = run.id.clone();
+            if let Err(error) = self.recover_run(run).await {
+                // Its deadline still holds.
+                tracing::warn!(run = %id, %error, "a run could not be picked up again");
             }
         }
         self.shared.tasks.spawn(keep(Arc::clone(&self.shared)));
@@ -34,23 +33,50 @@ impl Engine {
         Ok(())
     }
 
-    /// Does everything that can be done now, and says when there is more.
+    async fn recover_run(&self, run: RunRecord) -> Result<()> {
+        match self.shared.store.session(&run.tenant, &run.session_id).await {
+            Ok(None) => self.end_run(run, RunError::session_gone()).await.map(drop),
+            Err(petasos_store::Error::Damaged { .. }) => {
+                self.end_run(run, RunError::session_damaged()).await.map(drop)
+            }
+            found => {
+                found?;
+                if run.status == RunStatus::Accepted {
+                    self.shared.runs.waiting.add(&run.session_id);
+                    wake(&self.shared, &run.tenant, &run.session_id);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Does everything that can be done now, and says when there is more. Trouble with the one is no reason to leave
+    /// the other.
     async fn look_after_runs(&self) -> Result<Option<Timestamp>> {
-        let next_at = loop {
+        let next_at = self.end_overdue_runs().await;
+        self.remove_leftover_sessions().await?;
+        next_at
+    }
+
+    async fn end_overdue_runs(&self) -> Result<Option<Timestamp>> {
+        loop {
             let overdue = self.shared.store.overdue_runs(now(), BATCH).await?;
             if overdue.runs.is_empty() {
-                break overdue.next_at;
+                return Ok(overdue.next_at);
             }
             each(overdue.runs, |run| async {
                 let error = RunError::timeout(&run.given.job);
                 self.end_run(run, error).await.map(drop)
             })
             .await?;
-        };
+        }
+    }
+
+    async fn remove_leftover_sessions(&self) -> Result<()> {
         loop {
             let left = self.shared.store.leftover_sessions(BATCH).await?;
             if left.is_empty() {
-                return Ok(next_at);
+                return Ok(());
             }
             each(left, |run| self.remove_session_of(run)).await?;
         }

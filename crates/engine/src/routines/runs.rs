@@ -62,6 +62,9 @@ impl Engine {
                     Ok(true) => return Ok(true),
                     Ok(false) => {}
                     Err(Error::NotFound { .. }) => error = RunError::session_gone(),
+                    Err(_) if self.is_damaged(&run.tenant, &run.session_id).await => {
+                        error = RunError::session_damaged();
+                    }
                     Err(problem) => return Err(problem),
                 }
             }
