@@ -101,7 +101,13 @@ fn first_kept(messages: &[(u64, Message)], size: &ContextSize, budget: u64) -> u
         left = rest;
         first -= 1;
     }
-    while matches!(messages.get(first), Some((_, Message::ToolResults(_)))) {
+    // What one event completed goes together, because a summary stands for whole events.
+    let belongs_to_last = |first: usize, at: u64| {
+        first.checked_sub(1).and_then(|last| messages.get(last)).is_some_and(|(last, _)| *last == at)
+    };
+    while let Some((at, message)) = messages.get(first)
+        && (matches!(message, Message::ToolResults(_)) || belongs_to_last(first, *at))
+    {
         first += 1;
     }
     first
@@ -211,4 +217,69 @@ pub fn plain_summary(messages: &[Message]) -> String {
 /// A message that stands for what was summarised.
 pub(crate) fn summary_message(summary: &str) -> Message {
     Message::User(vec![Block::text(format!("[Summary of the conversation so far]\n{summary}"))])
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::event::{
+        Compacted, CustomToolResult, CustomToolUse, Event, ModelStarted, Payload, UserMessage, UserSteer,
+    };
+    use crate::ids::ToolUseId;
+
+    /// A turn in which the user guides the agent while a tool runs.
+    fn guided() -> (Context, ContextSize) {
+        let id = ToolUseId::for_custom(uuid::Uuid::nil());
+        let said = |text: &str| UserMessage::new(vec![Block::text(text.repeat(50))]);
+        let payloads = [
+            Payload::UserMessage(said("first ")),
+            Payload::CustomToolUse(CustomToolUse {
+                id: id.clone(),
+                tool: "look".into(),
+                input: Default::default(),
+            }),
+            Payload::UserSteer(UserSteer { message: "guidance".into() }),
+            Payload::UserCustomToolResult(CustomToolResult {
+                tool_use_id: id,
+                content: vec![Block::text("result ".repeat(50))],
+                is_error: false,
+            }),
+            Payload::ModelStarted(ModelStarted { call: 2, takes_up: vec![3] }),
+            Payload::UserMessage(said("last ")),
+        ];
+        let (mut context, mut size) = (Context::default(), ContextSize::default());
+        for (sequence, payload) in (1..).zip(payloads) {
+            size.apply(&payload);
+            context.apply(&Event {
+                session_id: "session_1".parse().unwrap(),
+                sequence,
+                created_at: Timestamp::UNIX_EPOCH,
+                processed_at: None,
+                payload,
+            });
+        }
+        (context, size)
+    }
+
+    #[test]
+    fn whatever_is_given_up_is_in_what_the_summary_is_made_of() {
+        let (context, size) = guided();
+        let mut cuts = std::collections::BTreeSet::new();
+        for compact_at in 0..2_000 {
+            let Plan::Summarise { through, messages, .. } =
+                plan(&context, &size, Budget { compact_at, refused: true })
+            else {
+                continue;
+            };
+            cuts.insert(through);
+            let mut left = context.clone();
+            let (summary, pruned, tokens) = (String::new(), 0, 0);
+            left.compact(&Compacted { through, pruned, summary, tokens });
+            let all: Vec<Message> = messages.into_iter().chain(left.messages().into_iter().skip(1)).collect();
+            assert_eq!(all, context.messages(), "cut after {through}");
+        }
+        assert!(cuts.len() > 2, "{cuts:?}");
+    }
 }
