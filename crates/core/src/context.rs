@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::compaction::{shortened, summary_message};
 use crate::event::{Block, Compacted, Event, MessagePlace, Payload, StopReason, joined_text};
 use crate::model::{AssistantPart, Message, ToolOutcome};
+use crate::weight;
 
 /// What is said of a call that nobody answered before the conversation went on.
 pub const NOT_EXECUTED: &str = "This call was not executed.";
@@ -72,6 +73,12 @@ impl Context {
     /// The conversation, oldest first.
     pub fn messages(&self) -> Vec<Message> {
         self.messages.iter().map(|(_, message)| message.clone()).collect()
+    }
+
+    /// About how much memory it takes.
+    pub fn bytes(&self) -> usize {
+        let told = self.system.iter().chain(&self.prompt).chain(&self.run).map(String::len).sum::<usize>();
+        self.messages.iter().map(|(_, message)| weight::of_message(message)).sum::<usize>() + told
     }
 
     /// The system prompt of an agent with these instructions.
@@ -223,7 +230,7 @@ impl Context {
         self.fresh = true;
     }
 
-    fn compact(&mut self, compacted: &Compacted) {
+    pub(crate) fn compact(&mut self, compacted: &Compacted) {
         for (sequence, message) in &mut self.messages {
             if let Message::ToolResults(outcomes) = message
                 && *sequence <= compacted.pruned

@@ -34,6 +34,7 @@ pub mod state;
 pub mod step;
 pub mod title;
 pub mod tokens;
+mod weight;
 
 pub use event::{Event, Payload};
 pub use ids::{AgentId, EventId, KeyId, SessionId, TenantId};

@@ -18,10 +18,10 @@ use crate::sessions::SessionDetail;
 
 /// How many folds are kept.
 const MAX_SESSIONS: usize = 512;
-/// The most tokens that models read of all of them together.
-const MAX_TOKENS: u64 = 1_000_000;
-/// The most tokens of one of them.
-const MAX_TOKENS_OF_ONE: u64 = 32_000;
+/// How much memory all of them together may take.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// How much one of them may take.
+const MAX_BYTES_OF_ONE: usize = 128 * 1024;
 
 /// What an actor holds of its session's log.
 pub(crate) struct Fold {
@@ -39,29 +39,36 @@ pub(crate) struct Warm(Mutex<Kept>);
 #[derive(Default)]
 struct Kept {
     /// The one that has been asleep longest comes first.
-    sessions: VecDeque<Fold>,
-    tokens: u64,
+    sessions: VecDeque<Weighed>,
+    bytes: usize,
+}
+
+/// A fold and about how much memory it takes.
+struct Weighed {
+    fold: Fold,
+    bytes: usize,
 }
 
 impl Warm {
     /// Keeps the fold of a session that goes to sleep, unless it is large or waits for somebody.
-    pub(crate) fn keep(&self, session: Fold) {
-        if session.state.turn.is_some() || tokens(&session) > MAX_TOKENS_OF_ONE {
+    pub(crate) fn keep(&self, fold: Fold) {
+        let bytes = fold.context.as_ref().map_or(0, Context::bytes);
+        if fold.state.turn.is_some() || bytes > MAX_BYTES_OF_ONE {
             return;
         }
         let mut kept = lock(&self.0);
-        kept.tokens += tokens(&session);
-        kept.sessions.push_back(session);
-        while kept.sessions.len() > MAX_SESSIONS || kept.tokens > MAX_TOKENS {
+        kept.bytes += bytes;
+        kept.sessions.push_back(Weighed { fold, bytes });
+        while kept.sessions.len() > MAX_SESSIONS || kept.bytes > MAX_BYTES {
             let Some(oldest) = kept.sessions.pop_front() else { return };
-            kept.tokens = kept.tokens.saturating_sub(tokens(&oldest));
+            kept.bytes -= oldest.bytes;
         }
     }
 
     /// Where a session stands, if it is asleep and its fold is here.
     pub(crate) fn look(&self, tenant: &TenantId, id: &SessionId) -> Option<SessionDetail> {
         let kept = lock(&self.0);
-        let Fold { header, agent, state, .. } = kept.sessions.get(kept.place(tenant, id)?)?;
+        let Fold { header, agent, state, .. } = &kept.sessions.get(kept.place(tenant, id)?)?.fold;
         let header = SessionHeader::clone(header);
         Some(SessionDetail { header, agent: Arc::clone(agent), state: state.clone() })
     }
@@ -70,21 +77,18 @@ impl Warm {
     pub(crate) fn take(&self, tenant: &TenantId, id: &SessionId) -> Option<Fold> {
         let mut kept = lock(&self.0);
         let index = kept.place(tenant, id)?;
-        let session = kept.sessions.remove(index)?;
-        kept.tokens = kept.tokens.saturating_sub(tokens(&session));
-        Some(session)
+        let Weighed { fold, bytes } = kept.sessions.remove(index)?;
+        kept.bytes -= bytes;
+        Some(fold)
     }
 }
 
 impl Kept {
     fn place(&self, tenant: &TenantId, id: &SessionId) -> Option<usize> {
         // What was used last is asked for first.
-        self.sessions.iter().rposition(|fold| fold.header.id == *id && fold.header.tenant == *tenant)
+        let is_it = |header: &SessionHeader| header.id == *id && header.tenant == *tenant;
+        self.sessions.iter().rposition(|kept| is_it(&kept.fold.header))
     }
-}
-
-fn tokens(session: &Fold) -> u64 {
-    session.state.context.tokens()
 }
 
 #[cfg(test)]
@@ -104,8 +108,8 @@ mod tests {
         format!("session_{number:032x}").parse().unwrap()
     }
 
-    /// The fold of a session in which somebody has said so much.
-    fn fold(number: usize, said: usize) -> Fold {
+    /// The fold of a session in which somebody has said this.
+    fn fold(number: usize, content: Vec<Block>) -> Fold {
         let header = SessionHeader {
             id: id(number),
             tenant: tenant(),
@@ -116,25 +120,22 @@ mod tests {
             created_at: Timestamp::UNIX_EPOCH,
         };
         let agent = serde_json::from_value(json!({ "name": "Ada", "model": "demo/echo" })).unwrap();
-        let mut state = State::new(id(number), SessionView::new(header.created_at, None, Default::default()));
-        if said > 0 {
-            let message = UserMessage::new(vec![Block::text("word ".repeat(said))]);
-            state.apply(&Event {
-                session_id: id(number),
-                sequence: 1,
-                created_at: header.created_at,
-                processed_at: None,
-                payload: Payload::UserMessage(message),
-            });
-            state.turn = None;
-        }
-        Fold { header: Arc::new(header), agent: Arc::new(agent), state, context: None }
+        let state = State::new(id(number), SessionView::new(header.created_at, None, Default::default()));
+        let mut context = Context::default();
+        context.apply(&Event {
+            session_id: id(number),
+            sequence: 1,
+            created_at: header.created_at,
+            processed_at: None,
+            payload: Payload::UserMessage(UserMessage::new(content)),
+        });
+        Fold { header: Arc::new(header), agent: Arc::new(agent), state, context: Some(context) }
     }
 
     #[test]
     fn a_fold_is_looked_at_often_and_taken_once_and_only_by_its_tenant() {
         let warm = Warm::default();
-        warm.keep(fold(1, 0));
+        warm.keep(fold(1, Vec::new()));
         let other = "other".parse().unwrap();
         assert!(warm.look(&other, &id(1)).is_none() && warm.take(&other, &id(1)).is_none());
         assert!(warm.look(&tenant(), &id(1)).is_some());
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn only_so_many_are_kept_and_the_oldest_go_first() {
         let warm = Warm::default();
-        (0..=MAX_SESSIONS).for_each(|number| warm.keep(fold(number, 0)));
+        (0..=MAX_SESSIONS).for_each(|number| warm.keep(fold(number, Vec::new())));
         assert!(warm.look(&tenant(), &id(0)).is_none());
         assert!(warm.look(&tenant(), &id(1)).is_some() && warm.look(&tenant(), &id(MAX_SESSIONS)).is_some());
     }
@@ -154,17 +155,23 @@ mod tests {
     #[test]
     fn only_so_much_is_kept() {
         let warm = Warm::default();
-        let large = fold(0, 20_000);
-        let tokens = tokens(&large);
-        assert!(tokens > MAX_TOKENS_OF_ONE / 2 && tokens <= MAX_TOKENS_OF_ONE, "{tokens}");
-        let fit = usize::try_from(MAX_TOKENS / tokens).unwrap();
-        (0..=fit).for_each(|number| warm.keep(fold(number, 20_000)));
+        let text = |bytes: usize| vec![Block::text("a".repeat(bytes))];
+        let fit = MAX_BYTES / MAX_BYTES_OF_ONE;
+        (0..=fit).for_each(|number| warm.keep(fold(number, text(MAX_BYTES_OF_ONE))));
         assert!(warm.look(&tenant(), &id(0)).is_none() && warm.look(&tenant(), &id(1)).is_some());
-        warm.keep(fold(fit + 1, 100_000));
+        warm.keep(fold(fit + 1, text(MAX_BYTES_OF_ONE + 1)));
         assert!(warm.look(&tenant(), &id(fit + 1)).is_none() && warm.look(&tenant(), &id(1)).is_some());
         // What is taken makes room.
         warm.take(&tenant(), &id(1)).unwrap();
-        warm.keep(fold(0, 20_000));
+        warm.keep(fold(0, text(MAX_BYTES_OF_ONE)));
         assert!(warm.look(&tenant(), &id(2)).is_some());
+    }
+
+    #[test]
+    fn a_picture_weighs_what_it_is_and_not_what_a_model_counts_it_as() {
+        let warm = Warm::default();
+        let url = format!("data:image/png;base64,{}", "A".repeat(MAX_BYTES_OF_ONE));
+        warm.keep(fold(1, vec![Block::Image { url }]));
+        assert!(warm.look(&tenant(), &id(1)).is_none());
     }
 }
