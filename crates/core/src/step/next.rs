@@ -59,7 +59,7 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
                 Some(paused(state, turn, limits, pending))
             } else if turn.run.is_some() && (cut_short.is_some() || calls.is_empty()) {
                 Some(run::remind(state, turn))
-            } else if cut_short.is_some() || (calls.is_empty() && state.steers.is_empty()) {
+            } else if state.steers.is_empty() && (cut_short.is_some() || calls.is_empty()) {
                 Some(end(state, turn, StopReason::EndTurn { reason: *cut_short, interrupted: false }))
             } else {
                 Some(call_model(state, turn, limits))

@@ -251,6 +251,24 @@ async fn steering_is_seen_in_the_same_turn() {
 }
 
 #[tokio::test]
+async fn steering_is_seen_even_if_the_answer_was_cut_short() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let gate = Gate::new();
+    let long = Reply::text("A long").gate(&gate).and_text(" answer").stop(Stop::MaxTokens);
+    server.model.script([long, Reply::text("Short.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "explain").await.expect(200);
+    gate.reached().await;
+    let steer = json!({ "type": "user.steer", "message": "Keep it short." });
+    server.client.event(&session, steer).await.expect(200);
+    gate.open();
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().data["payload"]["stop_reason"], json!({ "type": "end_turn" }));
+    assert!(server.model.requests()[1].last_user_text().contains("Keep it short."));
+}
+
+#[tokio::test]
 async fn steering_while_idle_waits_for_the_next_turn() {
     let server = TestServer::start().await;
     let session = server.session().await;
