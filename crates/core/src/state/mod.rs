@@ -165,8 +165,7 @@ impl State {
                 self.view.usage += finished.usage;
                 self.view.model_calls += 1;
                 if let Some(turn) = &mut self.turn {
-                    turn.tokens = turn.tokens.saturating_add(finished.usage.total());
-                    turn.cost_nanos = turn.cost_nanos.saturating_add(finished.usage.cost_nanos.unwrap_or(0));
+                    turn.spend(finished.usage);
                     if finished.purpose == Purpose::Summary {
                         return;
                     }
@@ -206,7 +205,7 @@ impl State {
         self.view.usage += usage;
         self.view.model_calls += model_calls;
         if let Some(turn) = &mut self.turn {
-            turn.tokens = turn.tokens.saturating_add(usage.total());
+            turn.spend(usage);
         }
     }
 

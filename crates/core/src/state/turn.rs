@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, PendingAction, TurnRun};
 use crate::budget::Allowances;
 use crate::event::{CutShort, Failure};
+use crate::model::Usage;
 
 /// A turn under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,6 +100,12 @@ impl Turn {
             allowances: Allowances::new(),
             run: None,
         }
+    }
+
+    /// Counts what a model call of the turn, or of a subagent, used.
+    pub(super) fn spend(&mut self, usage: Usage) {
+        self.tokens = self.tokens.saturating_add(usage.total());
+        self.cost_nanos = self.cost_nanos.saturating_add(usage.cost_nanos.unwrap_or(0));
     }
 
     /// The calls of the step under way.

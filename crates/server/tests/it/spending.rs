@@ -85,6 +85,19 @@ async fn a_turn_stops_at_its_budget_and_the_next_may_go_on() {
 }
 
 #[tokio::test]
+async fn what_subagents_cost_counts_for_the_turn_that_gave_them_work() {
+    let server = server(Limits { turn_cost_nanos: Some(400_000_000), ..Limits::default() }).await;
+    let policy = json!({ "permissionPolicy": { "type": "always_allow" } });
+    let tools = json!([{ "type": "agent_toolset", "defaultConfig": policy }]);
+    let agent = server.agent_with(json!({ "tools": tools })).await;
+    let session = server.client.session(&agent).await;
+    let delegate = Reply::tool_call("delegate_task", json!({ "tasks": [{ "goal": "Spend it." }] }));
+    server.model.when("go", [delegate, costly()]);
+    server.model.when("Spend it.", [costly()]);
+    assert_eq!(stop_of_turn(&server, &session).await["code"], "turn_cost_exceeded");
+}
+
+#[tokio::test]
 async fn a_session_stops_at_its_budget() {
     let server = server(Limits { session_cost_nanos: Some(500_000_000), ..Limits::default() }).await;
     let session = server.session().await;
