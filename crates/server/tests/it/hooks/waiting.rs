@@ -106,3 +106,25 @@ async fn command_hooks_transform_nothing() {
     let frames = turn(&server, &session, "go").await;
     assert!(result(&frames).0.contains("ran"));
 }
+
+#[tokio::test]
+async fn calls_that_are_answered_one_by_one_are_all_told() {
+    let scripts = Scripts::new();
+    let recorder = scripts.recorder("ended");
+    let server = scripts.server(json!({ "post_tool_call": [{ "command": recorder }] })).await;
+    let session = server.session_with_custom_tool().await;
+    let order = |id: &str| json!({ "order_id": id });
+    let calls = Reply::tool_call("check_order", order("1")).and_tool_call("check_order", order("2"));
+    server.model.script([calls, Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let pending =
+        stream.until_idle().await.last().unwrap().data["payload"]["stop_reason"]["event_ids"].clone();
+    for id in pending.as_array().unwrap() {
+        let content = json!([{ "type": "text", "text": "shipped" }]);
+        let result = json!({ "type": "user.custom_tool_result", "tool_use_id": id, "content": content });
+        server.client.event(&session, result).await.expect(200);
+        stream.until_idle().await;
+    }
+    assert_eq!(scripts.wait_for("ended", 2).await.len(), 2);
+}
