@@ -9,7 +9,7 @@ use petasos_core::run::EMIT_OUTPUT;
 use petasos_core::state::{Call, CallKind, Progress};
 use petasos_core::step::{Permission, PlannedCall, ToolKind};
 use petasos_hooks::{CallStatus, Observation};
-use petasos_tools::{Dispatch, ToolOutput, clarify, request_secret};
+use petasos_tools::{Dispatch, ToolOutput, canonical_name, clarify, delegate_task, request_secret};
 use serde_json::{Map, Value};
 
 use crate::engine::now;
@@ -27,6 +27,12 @@ impl ToolRun {
     /// Carries out a call from within this one. Only what would run without asking does: nobody could answer in the
     /// middle of a call.
     async fn dispatch(&self, tool: &str, input: Map<String, Value>) -> ToolOutput {
+        if canonical_name(tool) == delegate_task::NAME {
+            // Its subagents belong to a call that the log knows.
+            return ToolOutput::error(
+                "delegate_task is only for calls of your own; nothing else can make one.",
+            );
+        }
         let planned = self.around.planner().await.call(tool, &Value::Object(input).to_string(), 1).await;
         let may_run = |permission: &Permission, tool: &str| match permission {
             Permission::Run => true,

@@ -89,10 +89,13 @@ async fn slash_commands_of_plugins_are_listed_and_run_for_a_session() {
 def register(ctx):
     def note(raw):
         return "noted: " + ctx.dispatch_tool("todo", {"todos": [{"id": "1", "content": raw, "status": "pending"}]})
+    def delegate(raw):
+        return ctx.dispatch_tool("delegate_task", {"tasks": [{"goal": raw}]})
     def fails(raw):
         raise ValueError("no")
     ctx.register_command("note", note, description="Notes something.", args_hint="<what>")
     ctx.register_command("fails", fails)
+    ctx.register_command("delegate", delegate)
     ctx.register_command("quiet", lambda raw: None)
 "#;
     let (server, _home) = start(code).await;
@@ -100,7 +103,7 @@ def register(ctx):
     let listed = server.client.get("/v1/commands").await.expect(200);
     let first =
         json!({ "name": "note", "description": "Notes something.", "argsHint": "<what>", "plugin": "mine" });
-    assert_eq!((listed["data"].as_array().unwrap().len(), &listed["data"][0]), (3, &first));
+    assert_eq!((listed["data"].as_array().unwrap().len(), &listed["data"][0]), (4, &first));
     let path = format!("/v1/sessions/{session}/commands");
     let run = async |name: &str, args: &str| {
         server.client.post(&path, json!({ "name": name, "args": args })).await.expect(200)
@@ -108,6 +111,8 @@ def register(ctx):
     let noted = run("note", "buy milk").await;
     assert!(noted["text"].as_str().is_some_and(|text| text.contains("buy milk")), "{noted}");
     assert_eq!(run("fails", "").await, json!({ "name": "fails", "text": "ValueError: no", "failed": true }));
+    let refused = run("delegate", "Count them.").await.to_string();
+    assert!(refused.contains("only for calls of your own"), "{refused}");
     assert_eq!(run("quiet", "").await, json!({ "name": "quiet", "text": null, "failed": false }));
     let unknown = server.client.post(&path, json!({ "name": "other" })).await.expect(404);
     assert_eq!(unknown["error"], "not_found", "{unknown}");
