@@ -22,6 +22,8 @@ const SEQUENCE_BITS: u32 = 28;
 const SEQUENCES: i64 = 1 << SEQUENCE_BITS;
 /// How many messages go into the index at once.
 const BATCH: i64 = 512;
+/// How many batches a search waits for at most. More only wait in a store whose index is being made.
+const BATCHES_BEFORE_SEARCH: usize = 16;
 /// How many messages are compared to find the best.
 const COMPARED: usize = 300;
 
@@ -33,7 +35,10 @@ impl MessageSearch for SqliteStore {
     ) -> BoxFuture<'a, Result<Vec<MessageHit>>> {
         let scope = scope.clone();
         Box::pin(async move {
-            if self.readers().read(|connection| waiting(connection, 1)).await? > 0 {
+            for _ in 0..BATCHES_BEFORE_SEARCH {
+                if self.readers().read(|connection| waiting(connection, 1)).await? == 0 {
+                    break;
+                }
                 self.writer().write(|connection| index(connection, BATCH)).await?;
             }
             let search = move |connection: &Connection| {
