@@ -126,16 +126,16 @@ fn approval(
     danger: Option<&Danger>,
 ) -> Approval {
     let command = preview.or_else(|| input.get("command").and_then(Value::as_str));
-    let (pattern_key, description) = match danger {
-        Some(danger) => (danger.pattern_key.clone(), danger.description.clone()),
-        None => (format!("tool:{tool}"), format!("The permission policy asks before {tool} runs.")),
+    let (pattern_keys, description) = match danger {
+        Some(danger) => (danger.pattern_keys().map(str::to_owned).collect(), danger.description.clone()),
+        None => (vec![format!("tool:{tool}")], format!("The permission policy asks before {tool} runs.")),
     };
     Approval {
         tool_use_id: id.to_owned(),
         tool: tool.to_owned(),
         command: command.map_or_else(|| Value::Object(input.clone()).to_string(), str::to_owned),
         description,
-        pattern_key,
+        pattern_keys,
     }
 }
 

@@ -190,8 +190,8 @@ fn approval(turn: &TurnInfo, asked: &Approval) -> Arguments {
     object(json!({
         "command": asked.command,
         "description": asked.description,
-        "pattern_key": asked.pattern_key,
-        "pattern_keys": [asked.pattern_key],
+        "pattern_key": asked.pattern_keys.first(),
+        "pattern_keys": asked.pattern_keys,
         "session_key": turn.session_id.as_str(),
         "surface": surface,
         "session_id": turn.session_id.as_str(),

@@ -148,6 +148,6 @@ pub struct Approval {
     pub command: String,
     /// Why they are asked.
     pub description: String,
-    /// The reason for programs: the key of a command pattern, or `tool:<name>`.
-    pub pattern_key: String,
+    /// The reasons for programs: keys of command patterns, or `tool:<name>`. The first is the main one.
+    pub pattern_keys: Vec<String>,
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use petasos_core::event::ToolEffect;
+use petasos_core::event::{Danger, ToolEffect};
 use petasos_core::model::ToolSpec;
 use petasos_sandbox::{Sandbox, Settings, Supervisor};
 use petasos_tools::{Approvals, Invocation, Options, Risk, Tool, ToolOutput, Toolbox, Workspaces};
@@ -161,7 +161,8 @@ impl Tool for RiskyTool {
         match text_of(input) {
             text if text.contains("mkfs") => Risk::Forbidden { reason: "It never runs.".to_owned() },
             text if text.contains("rm") => {
-                Risk::Dangerous { pattern_key: "rm".to_owned(), description: "removes files".to_owned() }
+                let (pattern_key, description) = ("rm".to_owned(), "removes files".to_owned());
+                Risk::Dangerous(Danger { pattern_key, description, also: Vec::new() })
             }
             _ => Risk::Ordinary,
         }

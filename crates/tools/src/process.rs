@@ -93,7 +93,7 @@ impl Tool for ProcessTool {
             Action::List | Action::Poll | Action::Log | Action::Wait => Risk::Harmless,
             Action::Kill | Action::Close => Risk::Ordinary,
             Action::Write | Action::Submit => {
-                commands::judge(input.data.as_deref().unwrap_or_default(), &self.approvals)
+                commands::judge(input.data.as_deref().unwrap_or_default(), &self.approvals).risk
             }
         }
     }

@@ -7,7 +7,6 @@ use petasos_sandbox::{Command, Confine, Process, Sandbox, Streams, TerminalSize}
 use secrecy::{ExposeSecret, SecretString};
 use tokio::io::AsyncWriteExt;
 
-use crate::commands::sudo_calls;
 use crate::redact::Redactor;
 use crate::tool::Invocation;
 use crate::workspace::Workspace;
@@ -23,6 +22,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) secrets: &'a BTreeMap<String, SecretString>,
     pub(crate) sudo_password: Option<&'a SecretString>,
+    /// How many times it asks for the password.
+    pub(crate) sudo_calls: usize,
     pub(crate) pty: bool,
     pub(crate) directory: Option<&'a str>,
 }
@@ -32,7 +33,7 @@ impl<'a> Shell<'a> {
     pub(crate) fn new(sandbox: &'a Sandbox, workspace: &'a Workspace, invocation: &'a Invocation) -> Self {
         let secrets = &invocation.secrets;
         let sudo_password = invocation.sudo_password.as_ref();
-        Shell { sandbox, workspace, secrets, sudo_password, pty: false, directory: None }
+        Shell { sandbox, workspace, secrets, sudo_password, sudo_calls: 0, pty: false, directory: None }
     }
 
     /// Starts a shell command. Its standard input is open.
@@ -45,7 +46,7 @@ impl<'a> Shell<'a> {
         let streams = if self.pty { Streams::Terminal(TERMINAL) } else { Streams::Merged };
         let mut process = self.run_with(vec![shell.to_owned(), "-c".to_owned(), script], streams)?;
         if let (Some(password), Some(stdin)) = (self.sudo_password, &mut process.stdin) {
-            let lines = format!("{}\n", password.expose_secret()).repeat(sudo_calls(command));
+            let lines = format!("{}\n", password.expose_secret()).repeat(self.sudo_calls);
             stdin
                 .write_all(lines.as_bytes())
                 .await

@@ -90,12 +90,12 @@ impl Tool for Terminal {
 
     fn risk(&self, input: &Map<String, Value>) -> Risk {
         let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
-        commands::judge(command, &self.approvals)
+        commands::judge(command, &self.approvals).risk
     }
 
     fn sudo_command(&self, input: &Map<String, Value>) -> Option<String> {
         let command = input.get("command")?.as_str()?;
-        (commands::sudo_calls(command) > 0).then(|| command.to_owned())
+        (commands::judge(command, &self.approvals).sudo_calls > 0).then(|| command.to_owned())
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
@@ -107,7 +107,8 @@ impl Tool for Terminal {
 impl Terminal {
     async fn execute(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
         let input: Input = parse(&invocation.input)?;
-        if let Risk::Forbidden { reason } = commands::judge(&input.command, &self.approvals) {
+        let judged = commands::judge(&input.command, &self.approvals);
+        if let Risk::Forbidden { reason } = judged.risk {
             return Err(reason);
         }
         let seconds = input.timeout.unwrap_or(DEFAULT_SECONDS);
@@ -120,6 +121,7 @@ impl Terminal {
         let mut shell = Shell::new(&self.sandbox, &workspace, invocation);
         shell.pty = input.pty;
         shell.directory = input.workdir.as_deref();
+        shell.sudo_calls = judged.sudo_calls;
         let redactor = shell.redactor();
         let mut process = shell.start(&input.command).await?;
         if input.background {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use petasos_core::event::ToolEffect;
+use petasos_core::event::{Danger, ToolEffect};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::model::ToolSpec;
 use secrecy::SecretString;
@@ -64,12 +64,7 @@ pub enum Risk {
     /// Nothing: the agent's policy decides.
     Ordinary,
     /// A person is asked, whatever the policy says.
-    Dangerous {
-        /// Names the danger for programs, and never changes.
-        pattern_key: String,
-        /// Names it for people.
-        description: String,
-    },
+    Dangerous(Danger),
     /// It never runs.
     Forbidden {
         /// What the model is told.

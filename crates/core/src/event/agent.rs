@@ -77,14 +77,30 @@ pub struct McpTool {
 pub struct Danger {
     /// Names the danger for programs, and never changes.
     pub pattern_key: String,
-    /// Names it for people.
+    /// Names it for people, and every other one.
     pub description: String,
+    /// The keys of what else is dangerous about the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 impl Danger {
-    /// What is remembered when a person allows this for longer than one call: the danger, not the whole tool.
-    pub fn grant(&self) -> String {
-        format!("danger:{}", self.pattern_key)
+    /// All that is dangerous about one call, by key and description. None if nothing is.
+    pub fn of(dangers: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
+        let (mut keys, descriptions): (Vec<_>, Vec<_>) = dangers.into_iter().unzip();
+        let also = keys.split_off(keys.len().min(1));
+        let pattern_key = keys.pop()?;
+        Some(Danger { pattern_key, description: descriptions.join("; "), also })
+    }
+
+    /// The keys of all dangers, the first one first.
+    pub fn pattern_keys(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.pattern_key).chain(&self.also).map(String::as_str)
+    }
+
+    /// What is remembered when a person allows this for longer than one call: the dangers, not the whole tool.
+    pub fn grants(&self) -> impl Iterator<Item = String> {
+        self.pattern_keys().map(|key| format!("danger:{key}"))
     }
 }
 

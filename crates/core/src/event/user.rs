@@ -100,9 +100,19 @@ pub struct ToolConfirmation {
     /// Why it was denied, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The tool's name, filled in when the answer is accepted.
+    /// What is allowed: the tool's name, or a danger. Filled in when the answer is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// What else is allowed, if the call has several dangers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+impl ToolConfirmation {
+    /// All that is allowed.
+    pub fn grants(&self) -> impl Iterator<Item = &str> {
+        self.tool.iter().chain(&self.also).map(String::as_str)
+    }
 }
 
 /// Payload of `user.custom_tool_result`.

@@ -92,8 +92,8 @@ pub enum Progress {
 
 impl Call {
     /// What is remembered when a person allows it for longer than this once.
-    pub fn grant(&self) -> String {
-        self.danger.as_ref().map_or_else(|| self.tool.clone(), Danger::grant)
+    pub fn grants(&self) -> Vec<String> {
+        self.danger.as_ref().map_or_else(|| vec![self.tool.clone()], |danger| danger.grants().collect())
     }
 
     pub(super) fn of_tool(kind: CallKind, tool_use: &ToolUse, created_at: Timestamp) -> Self {

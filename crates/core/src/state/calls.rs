@@ -68,7 +68,7 @@ impl State {
                                 if of_session { &mut self.allowances } else { &mut turn.allowances };
                             *allowances.entry(budget).or_default() += 1;
                         } else if confirmation.scope != Scope::Once {
-                            self.allowed_tools.extend(confirmation.tool.clone());
+                            self.allowed_tools.extend(confirmation.grants().map(str::to_owned));
                         }
                     }
                 }

@@ -89,7 +89,9 @@ impl Step<'_> {
             PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, sudo } => {
                 let asks = match &permission {
                     Permission::Ask => !self.state.allowed_tools.contains(&tool),
-                    Permission::AskAbout(danger) => !self.state.allowed_tools.contains(&danger.grant()),
+                    Permission::AskAbout(danger) => {
+                        !danger.grants().all(|grant| self.state.allowed_tools.contains(&grant))
+                    }
                     Permission::Run | Permission::Refuse(_) => false,
                 };
                 let danger = match &permission {

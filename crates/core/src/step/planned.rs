@@ -121,7 +121,7 @@ pub enum Permission {
     Run,
     /// A person decides, unless the tool was allowed for the session.
     Ask,
-    /// A person decides, unless this danger was allowed for the session.
+    /// A person decides, unless all of this danger was allowed for the session.
     AskAbout(Danger),
     /// It never runs, and the model is told why.
     Refuse(String),

@@ -49,7 +49,9 @@ impl Step<'_> {
             UserEvent::ToolConfirmation(mut confirmation) => {
                 let id = confirmation.tool_use_id.as_str();
                 let call = expect_pending(&self.state, id, ActionKind::ToolConfirmation)?;
-                confirmation.tool = Some(call.grant());
+                let mut grants = call.grants().into_iter();
+                confirmation.tool = grants.next();
+                confirmation.also = grants.collect();
                 // Leave to go on over a budget is good for as much again, and for no longer.
                 if call.budget.is_some() {
                     confirmation.scope = Scope::Once;

@@ -132,6 +132,15 @@ fn a_danger_is_allowed_by_its_name_and_not_with_its_tool() {
 }
 
 #[test]
+fn answers_of_older_logs_allow_what_they_name() {
+    let danger: Danger = serde_json::from_str(r#"{"pattern_key":"rm","description":"removes"}"#).unwrap();
+    assert_eq!(danger.grants().collect::<Vec<_>>(), ["danger:rm"]);
+    let answer = r#"{"tool_use_id":"toolu_1","result":"allow","scope":"session","tool":"danger:rm"}"#;
+    let answer: ToolConfirmation = serde_json::from_str(answer).unwrap();
+    assert_eq!(answer.grants().collect::<Vec<_>>(), ["danger:rm"]);
+}
+
+#[test]
 fn a_call_tells_and_hears_each_of_its_subagents_once() {
     let mut world = World::new();
     world.message("do").unwrap();

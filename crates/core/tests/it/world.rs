@@ -316,7 +316,8 @@ impl World {
             CallSpec::Run(effect) => tool(effect, Permission::Run, None),
             CallSpec::Ask(effect) => tool(effect, Permission::Ask, None),
             CallSpec::Danger => {
-                let danger = Danger { pattern_key: "rm".into(), description: "removes".into() };
+                let danger =
+                    Danger { pattern_key: "rm".into(), description: "removes".into(), also: Vec::new() };
                 tool(ToolEffect::ReadOnly, Permission::AskAbout(danger), None)
             }
             CallSpec::Refused => {
@@ -378,6 +379,7 @@ impl World {
                 scope,
                 reason: None,
                 tool: None,
+                also: Vec::new(),
             }),
             ActionKind::CustomTool => UserEvent::CustomToolResult(CustomToolResult {
                 tool_use_id: tool_use(),

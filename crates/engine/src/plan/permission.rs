@@ -1,7 +1,6 @@
 //! Whether a call may run: by the agent's policies, the session's settings, what was allowed before, and who is there.
 
 use petasos_core::agent::{AgentDefinition, PermissionPolicy};
-use petasos_core::event::Danger;
 use petasos_core::settings::ServerTool as Setting;
 use petasos_core::step::Permission;
 use petasos_tools::{Risk, Tool, all_names};
@@ -43,9 +42,8 @@ impl Planner<'_> {
     ) -> Permission {
         let permission = match tool.risk(input) {
             Risk::Forbidden { reason } => return Permission::Refuse(reason),
-            Risk::Dangerous { pattern_key, description } => {
-                let danger = Danger { pattern_key, description };
-                if self.is_granted(&danger.grant()).await {
+            Risk::Dangerous(danger) => {
+                if self.are_granted(&danger.grants().collect::<Vec<_>>()).await {
                     self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await
                 } else {
                     Permission::AskAbout(danger)
@@ -63,15 +61,15 @@ impl Planner<'_> {
     /// The same permission, unless it wants somebody asked where nobody is.
     pub(super) fn unless_nobody_is_there(&self, name: &str, permission: Permission) -> Permission {
         let Some(told) = self.nobody() else { return permission };
-        let grant = match &permission {
-            Permission::Ask => name.to_owned(),
-            Permission::AskAbout(danger) => danger.grant(),
+        let grants = match &permission {
+            Permission::Ask => vec![name.to_owned()],
+            Permission::AskAbout(danger) => danger.grants().collect(),
             Permission::Run | Permission::Refuse(_) => return permission,
         };
-        let by_parent =
-            self.around.settings.thread.as_ref().is_some_and(|thread| thread.allowed.contains(&grant));
-        if by_parent
-            || self.around.allowed.contains(&grant)
+        let by_parent = |grant: &String| {
+            self.around.settings.thread.as_ref().is_some_and(|thread| thread.allowed.contains(grant))
+        };
+        if grants.iter().all(|grant| by_parent(grant) || self.around.allowed.contains(grant))
             || self.around.shared.unattended == Unattended::Allow
         {
             Permission::Run
@@ -101,11 +99,11 @@ impl Planner<'_> {
             Setting::Untrusted => true,
             Setting::ByPolicy | Setting::Off => policy_asks,
         };
-        if asks && !self.is_granted(name).await { Permission::Ask } else { Permission::Run }
+        if asks && !self.are_granted(&[name.to_owned()]).await { Permission::Ask } else { Permission::Run }
     }
 
-    /// Whether the user allowed this agent the tool or danger for good.
-    async fn is_granted(&self, tool: &str) -> bool {
+    /// Whether the user allowed this agent these tools and dangers for good.
+    async fn are_granted(&self, wanted: &[String]) -> bool {
         let Some(user_id) = self.around.header.lasting_user() else { return false };
         let grants = self
             .around
@@ -114,6 +112,6 @@ impl Planner<'_> {
             .grants(&self.around.header.tenant, &self.around.header.agent_id, user_id)
             .await;
         // If the grants cannot be read, asking once too often is the safe side.
-        grants.is_ok_and(|tools| tools.iter().any(|granted| granted == tool))
+        grants.is_ok_and(|granted| wanted.iter().all(|tool| granted.contains(tool)))
     }
 }

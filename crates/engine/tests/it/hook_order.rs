@@ -54,8 +54,8 @@ async fn a_turn_with_a_tool_and_an_approval() {
             }
             Some(Observation::PreApprovalRequest(asked)) => {
                 assert_eq!(
-                    (asked.tool_use_id, asked.pattern_key.as_str()),
-                    (call.clone(), "tool:write_note")
+                    (asked.tool_use_id, asked.pattern_keys),
+                    (call.clone(), vec!["tool:write_note".to_owned()])
                 );
             }
             Some(Observation::PostApprovalResponse { approval, choice }) => {

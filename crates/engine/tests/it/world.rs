@@ -241,7 +241,14 @@ pub(crate) fn steer(text: &str) -> UserEvent {
 pub(crate) fn confirm(id: &str, result: Verdict) -> UserEvent {
     let tool_use_id = id.parse().unwrap();
     let scope = Scope::Once;
-    UserEvent::ToolConfirmation(ToolConfirmation { tool_use_id, result, scope, reason: None, tool: None })
+    UserEvent::ToolConfirmation(ToolConfirmation {
+        tool_use_id,
+        result,
+        scope,
+        reason: None,
+        tool: None,
+        also: Vec::new(),
+    })
 }
 
 /// A reader that must not be kept waiting for ever.

@@ -6,6 +6,7 @@ mod agents;
 mod backup;
 mod bad_input;
 mod conversation;
+mod dangers;
 mod deliveries;
 mod expiry;
 mod faults;

@@ -36,7 +36,10 @@ async fn a_danger_asks_whatever_the_policy_says_until_it_is_allowed_by_name() {
     let frames = stream.until_idle().await;
     assert_eq!(frames.last().unwrap().stop(), Some("requires_action"));
     let asked = &frames.iter().rfind(|frame| frame.event == "agent.tool_use").unwrap().data["payload"];
-    assert_eq!(asked["danger"], json!({ "pattern_key": "rm", "description": "removes files" }));
+    assert_eq!(
+        asked["danger"],
+        json!({ "pattern_key": "rm", "pattern_keys": ["rm"], "description": "removes files" })
+    );
     assert_eq!((tool.given().len(), &asked["requires_action"]), (1, &json!(true)));
 
     // Allowed for the session, the same danger does not ask again.

@@ -1,7 +1,7 @@
 //! Tools that a user allowed an agent for good.
 
 use futures_util::future::BoxFuture;
-use petasos_core::event::{Event, Payload, Scope, Verdict};
+use petasos_core::event::{Event, Payload, Scope, ToolConfirmation, Verdict};
 use petasos_core::ids::{AgentId, TenantId};
 use rusqlite::{Connection, Row, params};
 
@@ -52,16 +52,17 @@ impl GrantStore for SqliteStore {
     }
 }
 
-/// The tool that an event allows for good, if it does.
-pub(super) fn granted(event: &Event) -> Option<&str> {
-    match &event.payload {
+/// What an event allows for good: tools and dangers.
+pub(super) fn granted(event: &Event) -> impl Iterator<Item = &str> {
+    let answer = match &event.payload {
         Payload::UserToolConfirmation(answer)
             if answer.result == Verdict::Allow && answer.scope == Scope::Always =>
         {
-            answer.tool.as_deref()
+            Some(answer)
         }
         _ => None,
-    }
+    };
+    answer.into_iter().flat_map(ToolConfirmation::grants)
 }
 
 /// Keeps a grant. One that is there already stays as it is.

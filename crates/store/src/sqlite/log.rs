@@ -167,7 +167,7 @@ fn store(
         }
         if let Some(user_id) = &target.user_id {
             message_index::note(connection, target.key, event)?;
-            if let Some(tool) = granted(event) {
+            for tool in granted(event) {
                 let owner = (target.tenant.as_str(), target.agent_id.as_str(), user_id.as_str());
                 grant(connection, owner, tool, Nanos(event.created_at))?;
             }

@@ -5,13 +5,16 @@ use petasos_core::event::{Payload, Scope, ToolConfirmation, Verdict};
 use super::make::{agent_id, append, session, session_of, tenant};
 use crate::Store;
 
+/// An answer that allows or denies tools, by their names.
 fn confirmation(result: Verdict, scope: Scope, tool: Option<&str>) -> Payload {
+    let mut tools = tool.into_iter().flat_map(|tools| tools.split(' ')).map(str::to_owned);
     Payload::UserToolConfirmation(ToolConfirmation {
         tool_use_id: "toolu_1".parse().unwrap(),
         result,
         scope,
         reason: None,
-        tool: tool.map(str::to_owned),
+        tool: tools.next(),
+        also: tools.collect(),
     })
 }
 
@@ -25,14 +28,14 @@ pub async fn allowing_for_good_makes_a_grant(store: &impl Store) {
     store.create_session(session_of("one", "anna")).await.unwrap();
     let always = |tool| confirmation(Verdict::Allow, Scope::Always, Some(tool));
     store.append(append("one", 0, vec![always("terminal"), always("write_file")])).await.unwrap();
-    store.append(append("one", 2, vec![always("terminal")])).await.unwrap();
-    assert_eq!(grants_of(store, "anna").await, ["terminal", "write_file"]);
+    store.append(append("one", 2, vec![always("terminal patch")])).await.unwrap();
+    assert_eq!(grants_of(store, "anna").await, ["patch", "terminal", "write_file"]);
     assert!(grants_of(store, "ben").await.is_empty());
     assert!(store.grants(&tenant("other"), &agent_id("helper"), "anna").await.unwrap().is_empty());
     assert!(store.grants(&tenant("default"), &agent_id("writer"), "anna").await.unwrap().is_empty());
     // It outlives the session that it came from.
     store.delete_session(&tenant("default"), &"one".parse().unwrap()).await.unwrap();
-    assert_eq!(grants_of(store, "anna").await, ["terminal", "write_file"]);
+    assert_eq!(grants_of(store, "anna").await, ["patch", "terminal", "write_file"]);
 }
 
 pub async fn nothing_else_makes_a_grant(store: &impl Store) {

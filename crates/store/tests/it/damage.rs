@@ -68,6 +68,7 @@ async fn filled(directory: &TempDir) -> Served {
             scope: Scope::Always,
             reason: None,
             tool: Some("terminal".into()),
+            also: Vec::new(),
         });
         let mut log = append(id, 0, vec![user_message("first"), user_message(&"text ".repeat(40)), allowed]);
         log.checkpoint = Some(format!("a fold of {id}").into_bytes());

@@ -1,9 +1,9 @@
 //! Commands that a person should see before they run. The keys are part of the contract: they never change.
 
-use super::script::{Script, Simple, is_shell};
+use super::script::{Script, Simple};
 use super::{Finding, finding};
 
-/// Everything about the command that a person should know.
+/// Everything about the command that a person should know, each kind once.
 pub(super) fn find(text: &str, script: &Script) -> Vec<Finding> {
     const RULES: &[fn(&Simple) -> Option<Finding>] = &[
         deletion,
@@ -19,10 +19,14 @@ pub(super) fn find(text: &str, script: &Script) -> Vec<Finding> {
         network,
     ];
     let commands = script.commands.iter();
-    let mut found: Vec<Finding> =
-        commands.flat_map(|command| RULES.iter().filter_map(|rule| rule(command))).collect();
-    found.extend(sql(text));
-    found
+    let found = commands.flat_map(|command| RULES.iter().filter_map(|rule| rule(command)));
+    let mut once: Vec<Finding> = Vec::new();
+    for found in found.chain(sql(text)) {
+        if !once.contains(&found) {
+            once.push(found);
+        }
+    }
+    once
 }
 
 fn deletion(command: &Simple) -> Option<Finding> {
@@ -149,36 +153,23 @@ fn services(command: &Simple) -> Option<Finding> {
 }
 
 fn processes(command: &Simple) -> Option<Finding> {
-    let looked_up = command.within.iter().any(|inner| inner.contains("pgrep") || inner.contains("pidof"));
     match command.name() {
         "pkill" | "killall" | "skill" => Some(finding("kill_by_name", "ends all processes of a name")),
-        "kill" if looked_up => Some(finding("kill_by_name", "ends all processes of a name")),
+        "kill" if command.within.processes => Some(finding("kill_by_name", "ends all processes of a name")),
         _ => None,
     }
 }
 
-/// What comes from elsewhere and is run unseen.
+/// What is run and nobody can read before.
 fn scripts(command: &Simple) -> Option<Finding> {
-    let name = command.name();
-    let interpreter = is_shell(name)
-        || ["python", "python2", "python3", "perl", "ruby", "node", "php", "source", ".", "eval"]
-            .contains(&name);
-    if !interpreter {
-        return None;
-    }
-    let remote = finding("remote_script", "runs what it downloads");
-    let decoded = finding("decoded_script", "runs what it decodes, which nobody can read before");
-    let within = command.within.join(" ");
-    match command.reads_from.as_deref() {
-        Some("curl" | "wget" | "fetch" | "nc" | "ncat") => Some(remote),
-        Some("base64" | "base32" | "xxd" | "openssl" | "tr" | "rev" | "gunzip" | "zcat" | "uudecode") => {
-            Some(decoded)
-        }
-        _ if ["curl ", "wget "].iter().any(|word| within.contains(word)) => Some(remote),
-        _ if ["base64 -d", "base64 --d", "base64 -D", "xxd -r"].iter().any(|word| within.contains(word)) => {
-            Some(decoded)
-        }
-        _ => None,
+    if command.runs.downloaded {
+        Some(finding("remote_script", "runs what it downloads"))
+    } else if command.runs.decoded {
+        Some(finding("decoded_script", "runs what it decodes, which nobody can read before"))
+    } else if command.runs.piped {
+        Some(finding("piped_script", "runs what another program prints"))
+    } else {
+        None
     }
 }
 
@@ -193,12 +184,16 @@ fn git(command: &Simple) -> Option<Finding> {
         || has("stash") && (has("clear") || has("drop"))
         || has("checkout") && has("--") && has(".")
         || has("restore") && has(".");
+    let pushes = |start: char| has("push") && command.operands().any(|operand| operand.starts_with(start));
     if discards {
         Some(finding("git_discard", "throws away work that git does not bring back"))
     } else if has("push")
         && (command.has('f', "force") || command.has('\0', "force-with-lease") || has("--mirror"))
+        || pushes('+')
     {
         Some(finding("git_force_push", "rewrites history that others have"))
+    } else if has("push") && (command.has('d', "delete") || has("--prune")) || pushes(':') {
+        Some(finding("git_delete_remote", "deletes branches that others have"))
     } else if has("filter-branch") || has("filter-repo") {
         Some(finding("git_rewrite", "rewrites history"))
     } else {

@@ -1,5 +1,7 @@
 //! Commands that are never run, whoever allows them.
 
+use std::collections::BTreeSet;
+
 use super::script::{Script, Simple};
 use super::{Finding, finding};
 
@@ -56,8 +58,11 @@ fn deletes_system(command: &Simple) -> bool {
 }
 
 fn finds_and_deletes_system(command: &Simple) -> bool {
-    let deletes = command.arguments().iter().any(|word| word == "-delete");
-    deletes && command.operands().take(1).any(is_vital) && !narrowed(command)
+    let deletes = |word: &str| matches!(word.rsplit('/').next(), Some("-delete" | "rm" | "unlink" | "shred"));
+    let words = || command.arguments().iter().map(String::as_str);
+    let mut places = words().skip_while(|word| ["-H", "-L", "-P"].contains(word));
+    let vital = places.by_ref().take_while(|word| !word.starts_with('-')).any(is_vital);
+    vital && words().any(deletes) && !narrowed(command)
 }
 
 /// Options of `sudo` itself, not those of the program that it runs.
@@ -108,11 +113,12 @@ fn is_disk(path: &str) -> bool {
 
 /// A function that calls itself twice, in a pipe.
 fn is_fork_bomb(text: &str) -> bool {
+    const ENDS: [char; 9] = [';', '&', '|', '{', '}', '(', ')', '\'', '"'];
     let text: String = text.chars().filter(|character| !character.is_whitespace()).collect();
-    text.match_indices("(){").any(|(at, _)| {
-        let before = text.get(..at).unwrap_or_default();
-        let start = before.rfind([';', '&', '|', '{', '}', '(', ')', '\'', '"']).map_or(0, |end| end + 1);
-        let name = before.get(start..).unwrap_or_default().trim_start_matches("function");
-        !name.is_empty() && text.get(at..).is_some_and(|body| body.contains(&format!("{name}|{name}")))
-    })
+    let before = |at: usize| text.get(..at).and_then(|before| before.rsplit(ENDS).next()).unwrap_or_default();
+    let after = |at: usize| text.get(at..).and_then(|after| after.split(ENDS).next()).unwrap_or_default();
+    let functions: BTreeSet<&str> =
+        text.match_indices("(){").map(|(at, _)| before(at).trim_start_matches("function")).collect();
+    let mut pipes = text.match_indices('|').map(|(at, _)| (before(at), after(at + 1)));
+    pipes.any(|(first, second)| !first.is_empty() && first == second && functions.contains(first))
 }

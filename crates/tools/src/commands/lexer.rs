@@ -1,8 +1,12 @@
-//! Splits a shell command into words and operators, with quotes, escapes and simple expansions resolved.
+//! Splits a shell command into words and operators, with quotes and escapes resolved. What stands behind a `$` is in
+//! [`expansion`](super::expansion).
 
-use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::str::Chars;
+use std::vec::IntoIter;
+
+use super::flow::Origin;
+use super::scope::Scope;
+use super::script::{Around, Read, Script};
 
 /// Stands for what only a running shell knows.
 pub(super) const UNKNOWN: char = '\u{fffc}';
@@ -17,122 +21,167 @@ pub(super) enum Token {
 }
 
 /// What a command is made of.
-#[derive(Debug, Default)]
-pub(super) struct Lexed {
+#[derive(Debug)]
+pub(super) struct Lexed<'v> {
     pub(super) tokens: Vec<Token>,
-    /// Commands within it: `$(…)`, backticks, `<(…)`.
-    pub(super) nested: Vec<String>,
+    /// The variables that it sets.
+    pub(super) scope: Scope<'v>,
+    /// Where the parts of it come from that only a running shell knows.
+    pub(super) unknown: Origin,
 }
 
-pub(super) fn lex(text: &str) -> Lexed {
+/// Splits a command. The commands within it (`$(…)`, backticks, `<(…)`) are added to the script.
+pub(super) fn lex<'v>(script: &mut Script, text: &str, around: &Around<'v>) -> Read<Lexed<'v>> {
     let text = text.replace('\0', "").replace("\\\r\n", "").replace("\\\n", "");
     let mut lexer = Lexer {
-        characters: text.chars().peekable(),
-        lexed: Lexed::default(),
+        characters: characters(&text),
+        script,
+        depth: around.depth,
+        tokens: Vec::new(),
+        unknown: Origin::default(),
         word: None,
         quoted: false,
-        variables: BTreeMap::new(),
+        scope: Scope::within(around.scope),
         documents: Vec::new(),
     };
-    lexer.run();
-    lexer.lexed
+    lexer.run()?;
+    Ok(Lexed { tokens: lexer.tokens, scope: lexer.scope, unknown: lexer.unknown })
 }
 
-struct Lexer<'a> {
-    characters: Peekable<Chars<'a>>,
-    lexed: Lexed,
-    word: Option<String>,
+pub(super) type Characters = Peekable<IntoIter<char>>;
+
+pub(super) fn characters(text: &str) -> Characters {
+    text.chars().collect::<Vec<_>>().into_iter().peekable()
+}
+
+pub(super) struct Lexer<'s, 'v> {
+    pub(super) characters: Characters,
+    pub(super) script: &'s mut Script,
+    /// How many expansions and shells are around.
+    pub(super) depth: usize,
+    pub(super) unknown: Origin,
+    pub(super) word: Option<String>,
     /// Whether any of the word was quoted.
-    quoted: bool,
-    /// What the command itself has set.
-    variables: BTreeMap<String, String>,
-    /// Here-documents whose text begins after this line, by what ends them.
-    documents: Vec<String>,
+    pub(super) quoted: bool,
+    pub(super) scope: Scope<'v>,
+    tokens: Vec<Token>,
+    /// Here-documents whose text begins after this line.
+    documents: Vec<Document>,
 }
 
-impl Lexer<'_> {
-    fn run(&mut self) {
+/// A here-document whose text has yet to come.
+struct Document {
+    /// The line that ends it.
+    end: String,
+    /// Whether it is taken as it stands.
+    quoted: bool,
+}
+
+impl Lexer<'_, '_> {
+    fn run(&mut self) -> Read<()> {
         while let Some(character) = self.characters.next() {
             match character {
-                '\\' => {
-                    let next = self.characters.next().unwrap_or('\\');
-                    self.push(next);
-                    self.quoted = true;
-                }
-                '\'' => self.single_quotes(),
-                '"' => self.double_quotes(),
-                '$' => self.expansion(Quotes::Outside),
-                '`' => self.backticks(),
                 '#' if self.word.is_none() => {
                     while self.characters.next_if(|next| *next != '\n').is_some() {}
                 }
                 '\n' => {
-                    self.end_word();
+                    self.end_word()?;
                     // They belong to the command that this ends.
-                    self.take_documents();
+                    self.take_documents()?;
                     self.operator("\n");
                 }
-                ' ' | '\t' | '\r' => self.end_word(),
-                '<' | '>' | '|' | '&' | ';' | '(' | ')' => self.operators(character),
-                character => self.push(character),
+                '<' | '>' | '|' | '&' | ';' | '(' | ')' => self.operators(character)?,
+                character => self.part_of_word(character)?,
             }
         }
-        self.end_word();
+        self.end_word()
     }
 
-    fn push(&mut self, character: char) {
+    /// A character that is no operator.
+    pub(super) fn part_of_word(&mut self, character: char) -> Read<()> {
+        match character {
+            '\\' => {
+                let next = self.characters.next().unwrap_or('\\');
+                self.push(next);
+                self.quoted = true;
+            }
+            '\'' => self.single_quotes(),
+            '"' => {
+                self.quoted = true;
+                self.word.get_or_insert_default();
+                self.inside_quotes(Some('"'))?;
+            }
+            '$' => self.expansion(Quotes::Outside)?,
+            '`' => self.backticks(Quotes::Outside)?,
+            ' ' | '\t' | '\r' | '\n' => self.end_word()?,
+            character => self.push(character),
+        }
+        Ok(())
+    }
+
+    pub(super) fn push(&mut self, character: char) {
         self.word.get_or_insert_default().push(character);
     }
 
-    fn push_text(&mut self, text: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         self.word.get_or_insert_default().push_str(text);
     }
 
     fn operator(&mut self, operator: &str) {
-        self.lexed.tokens.push(Token::Operator(operator.to_owned()));
+        self.tokens.push(Token::Operator(operator.to_owned()));
     }
 
-    fn end_word(&mut self) {
+    pub(super) fn end_word(&mut self) -> Read<()> {
         let quoted = std::mem::take(&mut self.quoted);
-        let Some(word) = self.word.take() else { return };
-        if let Some(Token::Operator(operator)) = self.lexed.tokens.last()
+        let Some(word) = self.word.take() else { return Ok(()) };
+        if let Some(Token::Operator(operator)) = self.tokens.last()
             && matches!(operator.as_str(), "<<" | "<<-")
         {
-            self.documents.push(word.clone());
+            self.documents.push(Document { end: word.clone(), quoted });
         }
         if let Some((name, value)) = word.split_once('=')
             && is_name(name)
         {
-            self.variables.insert(name.to_owned(), value.to_owned());
+            self.scope.set(name, value);
         }
-        let braces = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).filter(|_| !quoted);
-        match braces {
-            Some(inner) if inner.contains(',') => {
-                self.lexed.tokens.extend(inner.split(',').map(|part| Token::Word(part.to_owned())));
+        match braces(&word).filter(|_| !quoted) {
+            Some((before, parts, after)) => {
+                for part in parts.split(',') {
+                    self.script.charge(before.len() + after.len())?;
+                    self.tokens.push(Token::Word(format!("{before}{part}{after}")));
+                }
             }
-            _ => self.lexed.tokens.push(Token::Word(word)),
+            None => self.tokens.push(Token::Word(word)),
         }
+        Ok(())
     }
 
-    fn operators(&mut self, first: char) {
+    fn operators(&mut self, first: char) -> Read<()> {
         // A number right before belongs to the redirection.
         if matches!(first, '<' | '>')
             && self.word.as_ref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit()))
         {
             self.word = None;
         }
-        self.end_word();
+        self.end_word()?;
         if matches!(first, '<' | '>') && self.characters.next_if_eq(&'(').is_some() {
-            let inner = self.until_closed();
-            self.lexed.nested.push(inner);
-            self.push_text("/dev/fd/63");
-            return;
+            let inner = self.until_closed('(', ')');
+            let path = match first {
+                '<' => {
+                    let prints = self.inner(&inner)?;
+                    self.script.files.pipe_from(prints)
+                }
+                _ => self.script.files.pipe_into(inner),
+            };
+            self.push_text(&path);
+            return self.end_word();
         }
         let mut operator = String::from(first);
         while let Some(next) = self.characters.next_if(|next| continues(&operator, *next)) {
             operator.push(next);
         }
         self.operator(&operator);
+        Ok(())
     }
 
     fn single_quotes(&mut self) {
@@ -144,167 +193,38 @@ impl Lexer<'_> {
         self.characters.next();
     }
 
-    fn double_quotes(&mut self) {
-        self.quoted = true;
-        self.word.get_or_insert_default();
+    /// What stands in double quotes, or in a here-document, which has no end but its own.
+    pub(super) fn inside_quotes(&mut self, end: Option<char>) -> Read<()> {
         while let Some(character) = self.characters.next() {
             match character {
-                '"' => return,
+                character if Some(character) == end => break,
                 '\\' => match self.characters.next() {
                     Some(escaped @ ('"' | '\\' | '$' | '`')) => self.push(escaped),
                     Some(other) => self.push_text(&format!("\\{other}")),
                     None => {}
                 },
-                '$' => self.expansion(Quotes::Inside),
-                '`' => self.backticks(),
+                '$' => self.expansion(Quotes::Inside)?,
+                '`' => self.backticks(Quotes::Inside)?,
                 character => self.push(character),
             }
         }
+        Ok(())
     }
 
-    fn expansion(&mut self, quotes: Quotes) {
-        match self.characters.peek().copied() {
-            Some('\'') if quotes == Quotes::Outside => {
-                self.characters.next();
-                self.ansi_quotes();
-            }
-            Some('"') if quotes == Quotes::Outside => {}
-            Some('(') => {
-                self.characters.next();
-                let inner = self.until_closed();
-                self.substitution(inner);
-            }
-            Some('{') => {
-                self.characters.next();
-                let mut inner = String::new();
-                while let Some(character) = self.characters.next_if(|next| *next != '}') {
-                    inner.push(character);
-                }
-                self.characters.next();
-                self.variable(&inner, quotes);
-            }
-            Some('@' | '*') => {
-                // There are no arguments.
-                self.characters.next();
-            }
-            Some(next) if next.is_ascii_alphabetic() || next == '_' => {
-                let mut name = String::new();
-                while let Some(c) =
-                    self.characters.next_if(|next| next.is_ascii_alphanumeric() || *next == '_')
-                {
-                    name.push(c);
-                }
-                self.variable(&name, quotes);
-            }
-            Some(next) if next.is_ascii_digit() || "?$!#-".contains(next) => {
-                self.characters.next();
-                self.push(UNKNOWN);
-            }
-            _ => self.push('$'),
-        }
-    }
-
-    fn variable(&mut self, name: &str, quotes: Quotes) {
-        if name == "IFS" {
-            match quotes {
-                Quotes::Outside => self.end_word(),
-                Quotes::Inside => self.push(' '),
-            }
-        } else if name == "HOME" {
-            self.push('~');
-        } else if let Some(value) = self.variables.get(name).cloned() {
-            match quotes {
-                // The shell splits it into words.
-                Quotes::Outside => {
-                    for (index, part) in value.split_whitespace().enumerate() {
-                        if index > 0 {
-                            self.end_word();
-                        }
-                        self.push_text(part);
-                    }
-                }
-                Quotes::Inside => self.push_text(&value),
-            }
-        } else {
-            self.push(UNKNOWN);
-        }
-    }
-
-    fn backticks(&mut self) {
-        let mut inner = String::new();
-        while let Some(character) = self.characters.next() {
-            match character {
-                '`' => break,
-                '\\' => inner.extend(self.characters.next()),
-                character => inner.push(character),
-            }
-        }
-        self.substitution(inner);
-    }
-
-    /// A command whose output becomes part of the word. What `echo` and `printf` print is known.
-    fn substitution(&mut self, inner: String) {
-        let words = inner.split_whitespace().collect::<Vec<_>>();
-        match words.as_slice() {
-            ["echo" | "printf", printed @ ..] if !inner.contains(['|', ';', '&', '$', '`', '\\']) => {
-                let printed = printed.iter().filter(|word| !word.starts_with('-'));
-                let printed =
-                    printed.map(|word| word.trim_matches(['\'', '"'])).collect::<Vec<_>>().join(" ");
-                self.push_text(&printed);
-            }
-            _ => self.push(UNKNOWN),
-        }
-        self.lexed.nested.push(inner);
-    }
-
-    /// `$'…'`, in which bytes can be written as numbers.
-    fn ansi_quotes(&mut self) {
-        self.quoted = true;
-        self.word.get_or_insert_default();
-        while let Some(character) = self.characters.next() {
-            match character {
-                '\'' => return,
-                '\\' => {
-                    let escaped = self.ansi_escape();
-                    self.push(escaped);
-                }
-                character => self.push(character),
-            }
-        }
-    }
-
-    fn ansi_escape(&mut self) -> char {
-        let (radix, most) = match self.characters.next() {
-            Some('x') => (16, 2),
-            Some('u') => (16, 4),
-            Some('U') => (16, 8),
-            Some('n') => return '\n',
-            Some('t') => return '\t',
-            Some(octal @ '0'..='7') => return self.number(8, 2, octal.to_digit(8).unwrap_or_default()),
-            Some(other) => return other,
-            None => return '\\',
-        };
-        self.number(radix, most, 0)
-    }
-
-    fn number(&mut self, radix: u32, most: usize, mut value: u32) -> char {
-        for _ in 0..most {
-            let Some(digit) = self.characters.peek().and_then(|next| next.to_digit(radix)) else { break };
-            value = value.wrapping_mul(radix).wrapping_add(digit);
-            self.characters.next();
-        }
-        char::from_u32(value).unwrap_or(UNKNOWN)
-    }
-
-    /// What stands before the parenthesis that closes one already read.
-    fn until_closed(&mut self) -> String {
+    /// What stands before the bracket that closes one already read.
+    pub(super) fn until_closed(&mut self, opens: char, closes: char) -> String {
         let (mut inner, mut depth, mut quote) = (String::new(), 1, None);
-        for character in self.characters.by_ref() {
+        while let Some(character) = self.characters.next() {
             match (quote, character) {
                 (Some(open), character) if open == character => quote = None,
                 (None, '\'' | '"') => quote = Some(character),
-                (None, '(') => depth += 1,
-                (None, ')') => depth -= 1,
+                (None | Some('"'), '\\') => {
+                    inner.push(character);
+                    inner.extend(self.characters.next());
+                    continue;
+                }
+                (None, character) if character == opens => depth += 1,
+                (None, character) if character == closes => depth -= 1,
                 _ => {}
             }
             if depth == 0 {
@@ -315,8 +235,8 @@ impl Lexer<'_> {
         inner
     }
 
-    fn take_documents(&mut self) {
-        for end in std::mem::take(&mut self.documents) {
+    fn take_documents(&mut self) -> Read<()> {
+        for Document { end, quoted } in std::mem::take(&mut self.documents) {
             let mut document = String::new();
             loop {
                 let mut line = String::new();
@@ -333,15 +253,29 @@ impl Lexer<'_> {
                     break;
                 }
             }
-            self.lexed.tokens.push(Token::Document(document));
+            if !quoted {
+                let rest = std::mem::replace(&mut self.characters, characters(&document));
+                self.inside_quotes(None)?;
+                self.characters = rest;
+                document = self.word.take().unwrap_or_default();
+            }
+            self.tokens.push(Token::Document(document));
         }
+        Ok(())
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Quotes {
+pub(super) enum Quotes {
     Outside,
     Inside,
+}
+
+/// The first `{a,b}` of a word, with what stands before and after it.
+fn braces(word: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = word.split_once('{')?;
+    let (parts, after) = rest.split_once('}')?;
+    parts.contains(',').then_some((before, parts, after))
 }
 
 fn continues(operator: &str, next: char) -> bool {

@@ -5,18 +5,25 @@
 //! so that prose in quotes is prose, and a disguised `rm` is `rm`.
 
 mod dangerous;
+mod escapes;
+mod expansion;
+mod files;
+mod flow;
+mod groups;
 mod hard;
 mod lexer;
+mod printed;
+mod programs;
+mod scope;
 mod script;
-mod sudo;
 mod wildcard;
 
 use std::borrow::Cow;
 
+use petasos_core::event::Danger;
+
 use crate::tool::Risk;
 use script::Script;
-
-pub(crate) use sudo::calls as sudo_calls;
 
 /// What the configuration says about commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,22 +61,36 @@ const fn finding(key: &'static str, description: &'static str) -> Finding {
 const MAX_COMMAND: usize = 100_000;
 
 /// What there is to know about a command before it runs.
-pub(crate) fn judge(command: &str, approvals: &Approvals) -> Risk {
+pub(crate) struct Judged {
+    /// Whether it may run.
+    pub(crate) risk: Risk,
+    /// How many times it calls `sudo`.
+    pub(crate) sudo_calls: usize,
+}
+
+/// Judges a command.
+pub(crate) fn judge(command: &str, approvals: &Approvals) -> Judged {
     if command.len() > MAX_COMMAND {
-        let reason = format!(
-            "The command has {} bytes, more than can be checked ({MAX_COMMAND}). Put it into a file and run that.",
+        return unread(&format!(
+            "it has {} bytes, and no more than {MAX_COMMAND} are checked",
             command.len()
-        );
-        return Risk::Forbidden { reason };
+        ));
     }
-    let Some(script) = Script::read(command) else {
-        return forbidden("it passes commands on to other shells too often to be checked");
-    };
-    if let Some(found) = hard::find(command, &script) {
+    match Script::read(command) {
+        Ok(script) => Judged {
+            risk: risk(command, &script, approvals),
+            sudo_calls: script.commands.iter().filter(|command| command.name() == "sudo").count(),
+        },
+        Err(why) => unread(why),
+    }
+}
+
+fn risk(command: &str, script: &Script, approvals: &Approvals) -> Risk {
+    if let Some(found) = hard::find(command, script) {
         return forbidden(found.description);
     }
     let shown = command.trim();
-    if approvals.deny.iter().any(|pattern| denies(pattern, shown, &script)) {
+    if approvals.deny.iter().any(|pattern| denies(pattern, shown, script)) {
         return forbidden("the configuration denies it (approvals.deny)");
     }
     if approvals.mode == ApprovalMode::Off {
@@ -79,13 +100,17 @@ pub(crate) fn judge(command: &str, approvals: &Approvals) -> Risk {
     if approvals.allow.iter().any(allowed) {
         return Risk::Ordinary;
     }
-    let found = dangerous::find(command, &script);
-    match found.into_iter().find(|found| !approvals.allow.iter().any(|allowed| allowed == found.key)) {
-        Some(found) => {
-            Risk::Dangerous { pattern_key: found.key.to_owned(), description: found.description.to_owned() }
-        }
-        None => Risk::Ordinary,
-    }
+    let found = dangerous::find(command, script).into_iter();
+    let found = found.filter(|found| !approvals.allow.iter().any(|allowed| allowed == found.key));
+    let dangers = found.map(|found| (found.key.to_owned(), found.description.to_owned()));
+    Danger::of(dangers).map_or(Risk::Ordinary, Risk::Dangerous)
+}
+
+/// A command that cannot be checked does not run.
+fn unread(why: &str) -> Judged {
+    let reason =
+        format!("This command is not run: {why}. Make it simpler, or put it into a file and run that.");
+    Judged { risk: Risk::Forbidden { reason }, sudo_calls: 0 }
 }
 
 /// Whether a pattern denies the command as it is written, or any program that it would run.

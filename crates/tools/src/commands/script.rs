@@ -1,17 +1,37 @@
 //! Reads a shell command into the programs that it would run.
 
-use super::lexer::{Lexed, Token, UNKNOWN, is_name, lex};
+use std::rc::Rc;
+
+use super::files::Files;
+use super::flow::{Flow, Origin};
+use super::groups::Groups;
+use super::lexer::{Lexed, Token, UNKNOWN, lex};
+use super::programs::{self, Source};
+use super::scope::Scope;
+use super::{MAX_COMMAND, printed};
 
 /// How often a command may pass another on to a shell.
-const MAX_DEPTH: usize = 8;
-/// How many programs a command may run, as far as they are looked at.
-const MAX_COMMANDS: usize = 2000;
+pub(super) const MAX_DEPTH: usize = 8;
+/// How many programs a command may run.
+const MAX_COMMANDS: usize = 10_000;
+/// How many bytes are looked at, with all that variables and inner shells make of them.
+const MAX_BYTES: usize = 10 * MAX_COMMAND;
+
+/// Something that was read, or why it cannot be.
+pub(super) type Read<T> = Result<T, &'static str>;
+
+pub(super) const TOO_DEEP: &str = "it passes commands on to other shells too often to be checked";
+const TOO_MANY: &str = "it runs more programs than can be checked";
+const TOO_LARGE: &str = "with its variables filled in it is longer than can be checked";
 
 /// The programs that a command would run, those of inner shells included.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Script {
     pub(super) commands: Vec<Simple>,
     operators: usize,
+    /// How many more bytes are looked at.
+    left: usize,
+    pub(super) files: Files,
 }
 
 /// One program with its arguments.
@@ -21,10 +41,10 @@ pub(super) struct Simple {
     pub(super) words: Vec<String>,
     /// The files that its output goes to.
     pub(super) writes: Vec<String>,
-    /// The program whose output it reads.
-    pub(super) reads_from: Option<String>,
-    /// Which commands it has within its words: `$(…)`, `<(…)`.
-    pub(super) within: Vec<String>,
+    /// Where the parts of its words come from that only a running shell knows.
+    pub(super) within: Origin,
+    /// Where the parts of what it runs come from that only a running shell knows.
+    pub(super) runs: Origin,
 }
 
 impl Simple {
@@ -50,12 +70,32 @@ impl Simple {
     }
 }
 
+/// What is around a command within another.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Around<'a> {
+    pub(super) depth: usize,
+    pub(super) scope: Option<&'a Scope<'a>>,
+    /// What its programs read that have nothing else to read.
+    pub(super) reads: Option<Rc<Flow>>,
+}
+
+/// What is known where a program stands.
+struct Here<'a> {
+    depth: usize,
+    scope: &'a Scope<'a>,
+    unknown: Origin,
+}
+
 impl Script {
-    /// Reads a command. None if it is too deep to be read.
-    pub(super) fn read(text: &str) -> Option<Script> {
-        let mut script = Script::default();
-        script.add(text, 0)?;
-        Some(script)
+    /// Reads a command, or says why it cannot be read.
+    pub(super) fn read(text: &str) -> Read<Script> {
+        let mut script =
+            Script { commands: Vec::new(), operators: 0, left: MAX_BYTES, files: Files::default() };
+        script.add(text, Around::default())?;
+        while let Some(reader) = script.files.take_any_reader() {
+            script.add(&reader, Around::default())?;
+        }
+        Ok(script)
     }
 
     /// Whether it is one program, without any operator.
@@ -63,65 +103,181 @@ impl Script {
         self.commands.len() == 1 && self.operators == 0
     }
 
-    fn add(&mut self, text: &str, depth: usize) -> Option<()> {
-        if depth > MAX_DEPTH || self.commands.len() > MAX_COMMANDS {
-            return None;
+    /// Counts bytes that are looked at or copied, so that no command grows without end.
+    pub(super) fn charge(&mut self, bytes: usize) -> Read<()> {
+        self.left = self.left.checked_sub(bytes).ok_or(TOO_LARGE)?;
+        Ok(())
+    }
+
+    /// Adds the programs of a command. Returns what it prints.
+    pub(super) fn add(&mut self, text: &str, around: Around<'_>) -> Read<Flow> {
+        if around.depth > MAX_DEPTH {
+            return Err(TOO_DEEP);
         }
-        let Lexed { tokens, nested } = lex(text);
+        self.charge(text.len())?;
+        let Lexed { tokens, scope, unknown } = lex(self, text, &around)?;
+        let here = Here { depth: around.depth, scope: &scope, unknown };
+        let mut groups = Groups::new(around.reads);
         let mut current = Parsed::default();
-        let mut before = None;
         for token in tokens {
             match token {
                 Token::Word(word) => current.word(word),
-                Token::Document(document) => current.documents.push(document),
+                Token::Document(document) => current.reads = Some(Input::Text(document)),
                 Token::Operator(operator) if operator.contains(['<', '>']) => {
                     self.operators += 1;
                     current.redirect = Some(operator);
                 }
                 Token::Operator(operator) => {
                     self.operators += usize::from(operator != "\n");
-                    let name = self.finish(std::mem::take(&mut current), before.take(), &nested, depth)?;
-                    before = if operator.starts_with('|') && operator != "||" { name } else { None };
+                    self.finish(std::mem::take(&mut current), &mut groups, &here)?;
+                    groups.operator(&operator);
                 }
             }
         }
-        self.finish(current, before, &nested, depth)?;
-        nested.iter().try_for_each(|inner| self.add(inner, depth + 1))
+        self.finish(current, &mut groups, &here)?;
+        Ok(groups.finish())
     }
 
-    /// Adds one program, and what it passes on to a shell. Returns its name.
-    fn finish(
-        &mut self,
-        parsed: Parsed,
-        reads_from: Option<String>,
-        nested: &[String],
-        depth: usize,
-    ) -> Option<Option<String>> {
-        let mut simple =
-            Simple { words: parsed.words, writes: parsed.writes, reads_from, within: Vec::new() };
-        if simple.words.iter().any(|word| word.contains(UNKNOWN) || word.contains("/dev/fd/63")) {
-            simple.within = nested.to_vec();
-        }
-        let mut name = None;
-        loop {
-            clean_name(&mut simple);
-            if simple.words.is_empty() {
-                if !simple.writes.is_empty() {
-                    self.commands.push(simple);
-                }
-                return Some(name);
-            }
-            name.get_or_insert_with(|| simple.name().to_owned());
-            self.commands.push(simple.clone());
-            for inner in passed_on(&simple).into_iter().chain(shell_documents(&simple, &parsed.documents)) {
-                self.add(&inner, depth + 1)?;
-            }
-            let Some(rest) = unwrapped(&simple) else {
-                return Some(Some(simple.name().to_owned()));
+    /// Adds one program with its redirections.
+    fn finish(&mut self, mut parsed: Parsed, groups: &mut Groups, here: &Here<'_>) -> Read<()> {
+        groups.take_keywords(&mut parsed.words);
+        if !parsed.words.is_empty() {
+            let reads = match parsed.reads {
+                Some(Input::Text(text)) => Some(Rc::new(here.known(text))),
+                Some(Input::File(path)) => self.files.get(&path).cloned().map(Rc::new),
+                None => groups.reads(),
             };
-            // What is read is read by the program inside.
-            simple = Simple { words: rest, writes: Vec::new(), ..simple };
+            groups.last = self.program(parsed.words, &parsed.writes, reads, here)?;
+        } else if !parsed.writes.is_empty() {
+            self.push(Simple { writes: parsed.writes.clone(), ..Simple::default() })?;
         }
+        for path in &parsed.writes {
+            self.write(path, &groups.last, here)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a program, those that it runs in turn, and what it passes on to a shell. Returns what they print.
+    fn program(
+        &mut self,
+        words: Vec<String>,
+        writes: &[String],
+        reads: Option<Rc<Flow>>,
+        here: &Here<'_>,
+    ) -> Read<Flow> {
+        let mut prints = Flow::default();
+        let mut writes = writes.to_vec();
+        let mut programs = vec![(words, reads)];
+        while let Some((words, reads)) = programs.pop() {
+            self.charge(words.iter().map(|word| word.len() + 1).sum())?;
+            let path = words.first().cloned().unwrap_or_default();
+            let mut simple = Simple { words, writes: std::mem::take(&mut writes), ..Simple::default() };
+            clean_name(&mut simple);
+            if simple.words.iter().any(|word| word.contains(UNKNOWN)) {
+                simple.within = here.unknown;
+            }
+            let scripts = self.scripts(&mut simple, &path, reads.as_deref(), here);
+            let inner = programs::run_by(&simple, reads.as_deref());
+            self.push(simple.clone())?;
+            if scripts.is_empty() && inner.is_empty() {
+                let printed = self.prints(&simple, reads.as_deref(), here)?;
+                for path in programs::writes_to(&simple) {
+                    self.write(&path, &printed, here)?;
+                }
+                prints.append(printed);
+            }
+            for script in scripts {
+                prints.append(self.add(&script, here.inside(reads.clone()))?);
+            }
+            // What is read is read by the programs inside. Those of `xargs` find its words instead.
+            let reads = reads.filter(|_| simple.name() != "xargs");
+            for words in inner {
+                self.charge(words.iter().map(|word| word.len() + 1).sum())?;
+                programs.push((words, reads.clone()));
+            }
+        }
+        Ok(prints)
+    }
+
+    fn push(&mut self, simple: Simple) -> Read<()> {
+        if self.commands.len() >= MAX_COMMANDS {
+            return Err(TOO_MANY);
+        }
+        self.commands.push(simple);
+        Ok(())
+    }
+
+    /// The scripts that a program runs and that are known. Where the others come from is noted.
+    fn scripts(&self, simple: &mut Simple, path: &str, reads: Option<&Flow>, here: &Here<'_>) -> Vec<String> {
+        let mut scripts = programs::passed_on(simple);
+        if scripts.iter().any(|script| script.contains(UNKNOWN)) {
+            simple.runs = here.unknown;
+        }
+        let (flow, through_pipe) = match programs::source(simple) {
+            Source::Input => (reads, true),
+            Source::File(path) => (self.files.get(&path), false),
+            Source::Itself if path.contains('/') => (self.files.get(path), false),
+            Source::Itself => (None, false),
+        };
+        let Some(flow) = flow else { return scripts };
+        if flow.text.as_ref().is_none_or(|text| text.contains(UNKNOWN)) {
+            simple.runs = simple.runs | flow.origin;
+        }
+        match &flow.text {
+            Some(text) if programs::shell_runs(simple.name(), text) => scripts.push(text.clone()),
+            Some(_) => {}
+            None => simple.runs.piped = through_pipe && !programs::speaks_another_language(simple.name()),
+        }
+        scripts
+    }
+
+    /// What a program prints that runs no other.
+    fn prints(&mut self, simple: &Simple, reads: Option<&Flow>, here: &Here<'_>) -> Read<Flow> {
+        let read = || reads.cloned().unwrap_or_else(|| Flow::unknown(Origin::default()));
+        let prints = match simple.name() {
+            "echo" | "printf" => here.known(printed::by(simple, self.left)),
+            "tee" => read(),
+            "cat" => {
+                let mut prints = Flow::default();
+                for path in simple.operands() {
+                    let file = self.files.get(path).cloned();
+                    prints.append(file.unwrap_or_else(|| Flow::unknown(Origin::default())));
+                }
+                if simple.operands().next().is_none() { read() } else { prints }
+            }
+            name if programs::is_silent(name) => Flow::default(),
+            _ => {
+                let through = reads.map(|flow| flow.origin).unwrap_or_default();
+                Flow::unknown(programs::origin(simple) | through)
+            }
+        };
+        self.charge(prints.len())?;
+        Ok(prints)
+    }
+
+    /// Puts what was printed into a file, or into the command that reads it.
+    fn write(&mut self, path: &str, flow: &Flow, here: &Here<'_>) -> Read<()> {
+        self.charge(flow.len())?;
+        match self.files.take_reader(path) {
+            Some(reader) => {
+                self.add(&reader, here.inside(Some(Rc::new(flow.clone()))))?;
+            }
+            None => self.files.append(path, flow.clone()),
+        }
+        Ok(())
+    }
+}
+
+impl Here<'_> {
+    /// A text that stands in the command.
+    fn known(&self, text: String) -> Flow {
+        let origin = if text.contains(UNKNOWN) { self.unknown } else { Origin::default() };
+        Flow { text: Some(text), origin }
+    }
+
+    /// A shell that is started here.
+    fn inside(&self, reads: Option<Rc<Flow>>) -> Around<'_> {
+        Around { depth: self.depth + 1, scope: Some(self.scope), reads }
     }
 }
 
@@ -130,14 +286,20 @@ impl Script {
 struct Parsed {
     words: Vec<String>,
     writes: Vec<String>,
-    documents: Vec<String>,
+    reads: Option<Input>,
     redirect: Option<String>,
+}
+
+enum Input {
+    Text(String),
+    File(String),
 }
 
 impl Parsed {
     fn word(&mut self, word: String) {
-        match self.redirect.take() {
-            Some(operator) if operator == "<<<" => self.documents.push(word),
+        match self.redirect.take().as_deref() {
+            Some("<<<") => self.reads = Some(Input::Text(word)),
+            Some("<") => self.reads = Some(Input::File(word)),
             Some(operator) if operator.contains('>') => self.writes.push(word),
             Some(_) => {}
             None => self.words.push(word),
@@ -145,136 +307,10 @@ impl Parsed {
     }
 }
 
-/// Takes away what stands before a program's name, and the name's path.
+/// Takes away the path of a program's name.
 fn clean_name(simple: &mut Simple) {
-    const BEFORE: [&str; 10] = ["if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"];
-    while let Some(first) = simple.words.first() {
-        let assignment = first.split_once('=').is_some_and(|(name, _)| is_name(name));
-        if assignment || BEFORE.contains(&first.as_str()) || first == "}" || first == "function" {
-            simple.words.remove(0);
-        } else {
-            break;
-        }
-    }
     if let Some(first) = simple.words.first_mut() {
         let name = first.replace(UNKNOWN, "");
         *first = name.rsplit('/').next().unwrap_or(&name).to_ascii_lowercase();
     }
-}
-
-/// Programs that run another, with their options that have a value, and how many operands they have themselves.
-const WRAPPERS: &[(&str, &str, usize)] = &[
-    ("sudo", "ughpCrtTUDR", 0),
-    ("doas", "uC", 0),
-    ("env", "uC", 0),
-    ("nice", "n", 0),
-    ("ionice", "cnp", 0),
-    ("timeout", "sk", 1),
-    ("xargs", "InPLdasE", 0),
-    ("stdbuf", "ioe", 0),
-    ("nohup", "", 0),
-    ("exec", "a", 0),
-    ("command", "", 0),
-    ("builtin", "", 0),
-    ("setsid", "", 0),
-    ("watch", "n", 0),
-    ("busybox", "", 0),
-    ("flock", "wE", 1),
-    ("strace", "oepPE", 0),
-    ("chroot", "", 1),
-    ("unshare", "", 0),
-];
-
-/// The program that another runs, if it does.
-fn unwrapped(simple: &Simple) -> Option<Vec<String>> {
-    if simple.name() == "find" {
-        let exec = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
-        let at = simple.words.iter().position(exec)?;
-        return Some(
-            simple
-                .words
-                .get(at + 1..)?
-                .iter()
-                .take_while(|word| *word != ";" && *word != "+")
-                .cloned()
-                .collect(),
-        );
-    }
-    let (_, with_value, operands) = WRAPPERS.iter().find(|(name, _, _)| *name == simple.name())?;
-    let mut words = simple.arguments().iter().peekable();
-    let mut operands = *operands;
-    while let Some(word) = words.peek() {
-        if word.as_str() == "--" {
-            words.next();
-            break;
-        } else if let Some(letters) = word.strip_prefix('-') {
-            let takes_value =
-                letters.chars().count() == 1 && letters.chars().all(|letter| with_value.contains(letter));
-            words.next();
-            if takes_value {
-                words.next();
-            }
-        } else if word.split_once('=').is_some_and(|(name, _)| is_name(name)) {
-            words.next();
-        } else if operands > 0 {
-            operands -= 1;
-            words.next();
-        } else {
-            break;
-        }
-    }
-    Some(words.cloned().collect::<Vec<_>>()).filter(|rest| !rest.is_empty())
-}
-
-/// What a program is given to run as a script.
-fn passed_on(simple: &Simple) -> Vec<String> {
-    let after = |option: &dyn Fn(&str) -> bool| {
-        let at = simple.words.iter().position(|word| option(word));
-        at.and_then(|at| simple.words.get(at + 1)).cloned()
-    };
-    let letter = |letter: char| {
-        move |word: &str| word.starts_with('-') && !word.starts_with("--") && word.ends_with(letter)
-    };
-    match simple.name() {
-        name if is_shell(name) || name == "su" => after(&letter('c')).into_iter().collect(),
-        "eval" => vec![simple.arguments().join(" ")],
-        "ssh" => simple
-            .operands()
-            .skip(1)
-            .map(str::to_owned)
-            .reduce(|a, b| format!("{a} {b}"))
-            .into_iter()
-            .collect(),
-        "env" => after(&|word| word == "-S" || word == "--split-string").into_iter().collect(),
-        "python" | "python2" | "python3" => {
-            after(&letter('c')).map(|code| quoted_texts(&code)).unwrap_or_default()
-        }
-        "perl" | "ruby" | "node" => after(&letter('e')).map(|code| quoted_texts(&code)).unwrap_or_default(),
-        "php" => after(&letter('r')).map(|code| quoted_texts(&code)).unwrap_or_default(),
-        _ => Vec::new(),
-    }
-}
-
-/// Here-documents that a shell would run.
-fn shell_documents(simple: &Simple, documents: &[String]) -> Vec<String> {
-    if is_shell(simple.name()) { documents.to_vec() } else { Vec::new() }
-}
-
-/// Whether a program runs what it reads.
-pub(super) fn is_shell(name: &str) -> bool {
-    matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish")
-}
-
-/// The texts in quotes of a program in another language: what it would give to a shell is among them.
-fn quoted_texts(code: &str) -> Vec<String> {
-    let mut texts = Vec::new();
-    let mut rest = code;
-    while let Some(start) = rest.find(['"', '\'', '`']) {
-        let quote = rest.get(start..start + 1).unwrap_or_default();
-        let after = rest.get(start + 1..).unwrap_or_default();
-        let Some(end) = after.find(quote) else { break };
-        texts.push(after.get(..end).unwrap_or_default().to_owned());
-        rest = after.get(end + 1..).unwrap_or_default();
-    }
-    texts
 }

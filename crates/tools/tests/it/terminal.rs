@@ -111,7 +111,7 @@ async fn commands_of_the_hard_list_never_run() {
     let input = |command: &str| Map::from_iter([("command".to_owned(), command.into())]);
     assert!(matches!(tool.risk(&input("r''m -rf /")), Risk::Forbidden { .. }));
     assert!(
-        matches!(tool.risk(&input("git push -f")), Risk::Dangerous { pattern_key, .. } if pattern_key == "git_force_push")
+        matches!(tool.risk(&input("git push -f")), Risk::Dangerous(danger) if danger.pattern_key == "git_force_push")
     );
     assert_eq!(tool.risk(&input("ls")), Risk::Ordinary);
     assert!(world.error("terminal", json!({ "command": "shutdown now" })).await.contains("never run"));

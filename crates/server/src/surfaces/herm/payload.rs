@@ -113,6 +113,8 @@ pub(super) struct ToolUse<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Danger<'a> {
     pattern_key: &'a str,
+    /// All of them, the first one first.
+    pattern_keys: Vec<&'a str>,
     description: &'a str,
 }
 
@@ -125,10 +127,11 @@ impl<'a> From<&'a event::ToolUse> for ToolUse<'a> {
             status: "running",
             preview: call.preview.as_deref(),
             requires_action: call.requires_action,
-            danger: call
-                .danger
-                .as_ref()
-                .map(|danger| Danger { pattern_key: &danger.pattern_key, description: &danger.description }),
+            danger: call.danger.as_ref().map(|danger| Danger {
+                pattern_key: &danger.pattern_key,
+                pattern_keys: danger.pattern_keys().collect(),
+                description: &danger.description,
+            }),
         }
     }
 }

@@ -193,6 +193,7 @@ impl Fields {
                 },
                 reason: self.optional_text("reason")?,
                 tool: None,
+                also: Vec::new(),
             }),
             "user.custom_tool_result" => UserEvent::CustomToolResult(CustomToolResult {
                 tool_use_id: self.id("tool_use_id")?,

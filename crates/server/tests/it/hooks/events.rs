@@ -167,9 +167,11 @@ async fn approvals_are_told_before_and_after() {
     let agent = server.agent_with(json!({})).await;
     let session = server.client.session(&agent).await;
     let mut stream = server.client.stream(&session, "").await;
-    for (command, key, result, choice) in
-        [("echo one", "tool:terminal", "allow", "once"), ("rm -r build", "", "deny", "deny")]
-    {
+    let both = json!(["recursive_delete", "git_force_push"]);
+    for (command, keys, result, choice) in [
+        ("echo one", json!(["tool:terminal"]), "allow", "once"),
+        ("rm -r build; git push -f", both, "deny", "deny"),
+    ] {
         server.model.script(runs(command));
         server.client.message(&session, "go").await.expect(200);
         let frames = stream.until_idle().await;
@@ -182,8 +184,7 @@ async fn approvals_are_told_before_and_after() {
         let extra = &told["extra"];
         assert_eq!((&told["tool_name"], &extra["command"]), (&Value::Null, &json!(command)));
         assert_eq!((&extra["session_key"], &extra["surface"]), (&json!(session), &json!("gateway")));
-        assert_eq!(extra["pattern_keys"], json!([extra["pattern_key"]]));
-        assert!(key.is_empty() || extra["pattern_key"] == key, "{extra}");
+        assert_eq!((&extra["pattern_keys"], &extra["pattern_key"]), (&keys, &keys[0]));
         assert!(!extra["description"].as_str().unwrap().is_empty());
         let answered = scripts.wait_for("post", number).await.pop().unwrap();
         assert_eq!(
