@@ -143,6 +143,7 @@ impl Engine {
         skills.add_tools(&mut tools);
         let shared = Shared {
             store: options.store,
+            metrics: Metrics::new(options.models.provider_names()),
             models: options.models,
             tools,
             hooks: options.hooks,
@@ -156,7 +157,6 @@ impl Engine {
             callback_body: options.callback_body,
             runs: Runs::default(),
             feeds: Feeds::default(),
-            metrics: Metrics::default(),
             deliveries: Deliveries::new(options.deliveries),
             awake: Mutex::new(HashMap::new()),
             tasks: TaskTracker::new(),

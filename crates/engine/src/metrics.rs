@@ -2,6 +2,8 @@
 //!
 //! Counting never decides anything, and labels never hold what a user wrote.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ use prometheus_client::registry::Registry;
 /// What the engine counts. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct Metrics {
+    /// Those that are configured.
+    providers: Arc<BTreeSet<String>>,
     events: Counter,
     turns: Family<Outcome, Counter>,
     model_calls: Family<ProviderOutcome, Counter>,
@@ -58,10 +62,12 @@ struct ProviderTokens {
     kind: &'static str,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Counts nothing yet. Model calls are counted under the names of these providers.
+    pub(crate) fn new(providers: Vec<&str>) -> Self {
         let seconds = || Histogram::new(exponential_buckets(0.01, 2.0, 16));
         Metrics {
+            providers: Arc::new(providers.into_iter().map(str::to_owned).collect()),
             events: Counter::default(),
             turns: Family::default(),
             model_calls: Family::default(),
@@ -75,9 +81,7 @@ impl Default for Metrics {
             deliveries: Family::default(),
         }
     }
-}
 
-impl Metrics {
     /// Puts everything into a registry.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("petasos_events_appended", "Events appended to logs", self.events.clone());
@@ -120,7 +124,7 @@ impl Metrics {
                     }
                 }
                 Payload::ModelFinished(finished) => {
-                    let provider = provider_of(&finished.model);
+                    let provider = self.provider_of(&finished.model);
                     let outcome = if finished.error.is_some() { "error" } else { "ok" };
                     self.model_calls
                         .get_or_create(&ProviderOutcome { provider: provider.clone(), outcome })
@@ -162,21 +166,23 @@ impl Metrics {
 
     /// The model said its first word.
     pub(crate) fn first_token(&self, model: &str, after: Duration) {
-        let provider = provider_of(model);
+        let provider = self.provider_of(model);
         self.first_token_seconds.get_or_create(&Provider { provider }).observe(after.as_secs_f64());
     }
 
     /// The model call is over.
     pub(crate) fn model_call(&self, model: &str, took: Duration) {
-        let provider = provider_of(model);
+        let provider = self.provider_of(model);
         self.model_seconds.get_or_create(&Provider { provider }).observe(took.as_secs_f64());
     }
-}
 
-/// The provider of `provider/model`. A call that an interrupt cut off has no model in the log.
-fn provider_of(model: &str) -> String {
-    match model.split_once('/') {
-        Some((provider, _)) => provider.to_owned(),
-        None => "interrupted".to_owned(),
+    /// The provider of `provider/model`. A call that an interrupt cut off has no model in the log. Whoever makes agents
+    /// can make up a provider, and each label takes memory for good.
+    fn provider_of(&self, model: &str) -> String {
+        match model.split_once('/') {
+            Some((provider, _)) if self.providers.contains(provider) => provider.to_owned(),
+            Some(_) => "unknown".to_owned(),
+            None => "interrupted".to_owned(),
+        }
     }
 }

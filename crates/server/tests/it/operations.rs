@@ -66,6 +66,19 @@ async fn a_method_that_somebody_made_up_is_no_label() {
 }
 
 #[tokio::test]
+async fn a_provider_that_somebody_made_up_is_no_label() {
+    let server = TestServer::start().await;
+    let agent = server.agent_with(serde_json::json!({ "model": "made-up/model" })).await;
+    let session = server.client.session(&agent).await;
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("error"));
+    let shown = metrics(&server).await;
+    assert!(shown.contains("petasos_model_calls_total{provider=\"unknown\",outcome=\"error\"} 1"), "{shown}");
+    assert!(!shown.contains("made-up"), "{shown}");
+}
+
+#[tokio::test]
 async fn metrics_can_be_public() {
     let server = TestServer::start_with(Setup { metrics_public: true, ..Setup::default() }).await;
     assert!(metrics_with(&server, "").await.starts_with("http/1.1 200"));
