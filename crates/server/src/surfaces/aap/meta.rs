@@ -8,7 +8,6 @@ use petasos_core::agent::AgentVersion;
 use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::Engine;
-use petasos_store::PageRequest;
 
 use super::settings::show_option;
 use super::types::{
@@ -17,10 +16,8 @@ use super::types::{
 };
 use crate::auth::ReadsAgents;
 use crate::openapi::{Api, Operation};
+use crate::page::all_pages;
 use crate::problem::Problem;
-
-/// How many agents are read at once.
-const AT_ONCE: usize = 100;
 
 pub(super) fn api() -> Api {
     let summary = "The version of the protocol, and the agents with what they can do.";
@@ -33,15 +30,7 @@ async fn meta(
     State(engine): State<Engine>,
     ReadsAgents(tenant): ReadsAgents,
 ) -> Result<Json<GetMeta>, Problem> {
-    let (mut agents, mut after) = (Vec::new(), None);
-    loop {
-        let page = engine.agents(&tenant, PageRequest { after, limit: AT_ONCE }).await?;
-        agents.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+    let agents = all_pages(|page| engine.agents(&tenant, page)).await?;
     // All at once, so that many slow MCP servers cost no more time than one.
     let agents = join_all(agents.iter().map(|agent| info(&engine, &tenant, agent))).await;
     Ok(Json(GetMeta { version: VERSION, agents }))

@@ -9,7 +9,7 @@ use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::{AgentId, TenantId};
 use petasos_core::key::KeyScope;
 use petasos_engine::{AgentChange, Engine};
-use petasos_store::{Bearer, PageRequest};
+use petasos_store::Bearer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -19,11 +19,10 @@ use super::tags::{ChangeTags, of_all};
 use crate::auth::{ReadsAgents, WritesAgents};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
+use crate::page::all_pages;
 use crate::path::id;
 use crate::problem::Problem;
 use crate::surfaces::conversation::DEFAULT_AGENT;
-
-const PAGE: usize = 100;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::AgentsRead, KeyScope::AgentsWrite);
@@ -100,15 +99,7 @@ async fn list(
     State(engine): State<Engine>,
     ReadsAgents(tenant): ReadsAgents,
 ) -> Result<Json<Vec<Agent>>, Problem> {
-    let (mut agents, mut after) = (Vec::new(), None);
-    loop {
-        let page = engine.agents(&tenant, PageRequest { after, limit: PAGE }).await?;
-        agents.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+    let agents = all_pages(|page| engine.agents(&tenant, page)).await?;
     let ids = agents.iter().map(|agent| agent.id.to_string());
     let mut tags = of_all(&engine, &tenant, Bearer::Agent, ids).await?;
     let with_tags = |agent: AgentVersion| {

@@ -9,7 +9,7 @@ use petasos_core::customer;
 use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::{Engine, NewCustomer};
-use petasos_store::{Bearer, CustomerChange, Order, Page, PageRequest};
+use petasos_store::{Bearer, CustomerChange, Order, Page};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -21,12 +21,11 @@ use super::types::Listed;
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
+use crate::page::all_pages;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::surfaces::conversation::requests::{Listing, OldestFirst};
 use crate::surfaces::conversation::{Patch, delete_customer};
-
-const PAGE: usize = 100;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
@@ -166,15 +165,8 @@ async fn list(
         let total_count = engine.count_customers(&tenant).await?;
         return Ok(Json(Listed::Page(Listing::of(Page { items, next: page.next }, total_count))));
     }
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = engine.customers(&tenant, order, PageRequest { after, limit: PAGE }).await?;
-        all.extend(with_tags(&engine, &tenant, page.items).await?);
-        after = page.next;
-        if after.is_none() {
-            return Ok(Json(Listed::All(all)));
-        }
-    }
+    let all = all_pages(|page| engine.customers(&tenant, order, page)).await?;
+    Ok(Json(Listed::All(with_tags(&engine, &tenant, all).await?)))
 }
 
 async fn with_tags(
