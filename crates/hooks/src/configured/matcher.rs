@@ -2,6 +2,8 @@
 
 use fancy_regex::{Regex, RegexBuilder};
 
+use super::python_pattern::translated;
+
 /// How far a pattern may search. It decides about a name of a few characters, in the middle of a turn.
 const MAX_STEPS: usize = 100_000;
 
@@ -15,9 +17,12 @@ pub struct Matcher {
 impl Matcher {
     /// A regular expression in Python's style. What is none stands for itself.
     pub fn new(text: &str) -> Self {
-        let whole = format!(r"\A(?:{text})\z");
+        let python = translated(text);
+        // A comment must not swallow what follows.
+        let end = if python.is_verbose { "\n" } else { "" };
+        let whole = format!(r"\A(?:{}{end})\z", python.text);
         // A pattern that closes our group and opens another would match less than the whole name.
-        let sound = RegexBuilder::new(text).build().is_ok();
+        let sound = RegexBuilder::new(&python.text).build().is_ok();
         let pattern = RegexBuilder::new(&whole).backtrack_limit(MAX_STEPS).build().ok();
         Matcher { text: text.to_owned(), pattern: pattern.filter(|_| sound) }
     }
@@ -25,6 +30,11 @@ impl Matcher {
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Whether it is no pattern, and stands for itself.
+    pub fn is_literal(&self) -> bool {
+        self.pattern.is_none()
     }
 
     /// Whether it matches the whole name. If that cannot be found out, it does: a hook that is asked once too often is
@@ -56,6 +66,14 @@ mod tests {
         assert!(matcher.matches("write_file") && !matcher.matches("read_file"));
         assert!(Matcher::new(r"(?P<verb>web)_(?:search|extract)").matches("web_search"));
         assert!(Matcher::new(r"(a|b)\1").matches("aa") && !Matcher::new(r"(a|b)\1").matches("ab"));
+    }
+
+    #[test]
+    fn what_only_python_writes_this_way_is_understood() {
+        for pattern in [r"(?a)\w+", "(?ai)TERMINAL", "(?x) terminal # c", "[[a-z]+", r"\164erminal", r"terminal\Z"] {
+            assert!(Matcher::new(pattern).matches("terminal"), "{pattern}");
+        }
+        assert!(Matcher::new("[a-z&&x]+").matches("xa&") && !Matcher::new("(?x) a # b").matches("ab"));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod matcher;
 mod payload;
 mod persistent;
 mod place;
+mod python_pattern;
 mod spec;
 
 use std::io;

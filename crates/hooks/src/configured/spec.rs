@@ -219,7 +219,14 @@ impl Specs {
             ));
             return None;
         }
-        Some(Matcher::new(text))
+        let matcher = Matcher::new(text);
+        if matcher.is_literal() {
+            self.warn(format!(
+                "{place}: the matcher {text} is no regular expression; it stands for itself, and only a tool of just \
+                 this name matches"
+            ));
+        }
+        Some(matcher)
     }
 
     fn timeout(&mut self, place: &str, entry: &Map<String, Value>) -> Duration {
