@@ -22,6 +22,9 @@ const FIRST_REST: Duration = Duration::from_millis(500);
 /// The longest that it is left alone.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
+/// What is said of a process that ended without a word.
+const GONE: &str = "it ended before it answered";
+
 /// A command that runs on.
 pub(crate) struct Persistent {
     command: String,
@@ -66,11 +69,16 @@ impl Persistent {
         payload: &[u8],
     ) -> Result<Exchange, String> {
         let _turn = self.free.acquire().await.map_err(|_| "the server is stopping".to_owned())?;
-        let mut running = match self.idle() {
-            Some(running) => running,
-            None => self.start(place, sandbox)?,
-        };
-        match running.exchange(payload).await {
+        let idle = self.idle();
+        let was_idle = idle.is_some();
+        let mut running = idle.map_or_else(|| self.start(place, sandbox), Ok)?;
+        let mut answer = running.exchange(payload).await;
+        if was_idle && answer.as_ref().is_err_and(|why| why == GONE) {
+            // It ended as it waited, and nobody had noticed.
+            running = self.start(place, sandbox)?;
+            answer = running.exchange(payload).await;
+        }
+        match answer {
             Ok(line) => {
                 *lock(&self.trouble) = Trouble::default();
                 lock(&self.idle).push(running);
@@ -92,8 +100,10 @@ impl Persistent {
             if running.handle.ended().is_some() {
                 continue;
             }
-            if running.is_quiet() {
-                return Some(running);
+            match running.unread() {
+                None => return Some(running),
+                Some(0) => continue,
+                Some(_) => {}
             }
             if !self.is_chatty.swap(true, Ordering::Relaxed) {
                 let command = &self.command;
@@ -135,16 +145,14 @@ impl Persistent {
 }
 
 impl Running {
-    /// Whether it has said nothing that was not read yet.
-    fn is_quiet(&mut self) -> bool {
-        match self.stdout.fill_buf().now_or_never() {
-            None => true,
-            Some(unread) => unread.is_ok_and(|unread| unread.is_empty()),
-        }
+    /// How much it has said that was not read yet: none if it is quiet, and nothing if it has ended.
+    fn unread(&mut self) -> Option<usize> {
+        let unread = self.stdout.fill_buf().now_or_never()?;
+        Some(unread.map_or(0, <[u8]>::len))
     }
 
     async fn exchange(&mut self, payload: &[u8]) -> Result<String, String> {
-        let gone = |_| "it ended before it answered".to_owned();
+        let gone = |_| GONE.to_owned();
         let mut line = Vec::with_capacity(payload.len() + 1);
         line.extend_from_slice(payload);
         line.push(b'\n');
@@ -156,7 +164,7 @@ impl Running {
         bounded.read_until(b'\n', &mut line).await.map_err(gone)?;
         match line.last() {
             Some(b'\n') => Ok(String::from_utf8_lossy(&line).into_owned()),
-            None => Err("it ended before it answered".to_owned()),
+            None => Err(GONE.to_owned()),
             Some(_) if line.len() >= MAX_ANSWER_BYTES => {
                 Err(format!("it answered with more than {MAX_ANSWER_BYTES} bytes"))
             }

@@ -65,6 +65,22 @@ async fn one_that_dies_or_hangs_or_chats_costs_its_firing_and_another_takes_over
 }
 
 #[tokio::test]
+async fn one_that_ended_while_it_had_nothing_to_do_is_started_again() {
+    let scripts = Scripts::new();
+    // It answers one line and ends, so that each firing finds it gone, or just about to go.
+    let body = "echo $$ >> $HERE/processes; read -r payload; echo '{}'";
+    let hook = json!({ "command": scripts.script("once.sh", body), "persistent": true, "fail_closed": true });
+    let server = scripts.server(json!({ "pre_tool_call": [hook] })).await;
+    let session = free_session(&server).await;
+    for _ in 0..5 {
+        server.model.script(runs("echo fine"));
+        let (text, is_error) = result(&turn(&server, &session, "go").await);
+        assert!(!is_error, "{text}");
+    }
+    assert_eq!(processes(&scripts).len(), 5);
+}
+
+#[tokio::test]
 async fn no_session_waits_for_what_it_does_for_another() {
     let scripts = Scripts::new();
     let gate = scripts.gate("gate");
