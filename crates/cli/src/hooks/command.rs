@@ -19,6 +19,8 @@ pub(super) struct Installed {
     pub(super) specs: Specs,
     pub(super) place: Place,
     pub(super) allowlist: Allowlist,
+    /// What agrees to every command, if something does.
+    pub(super) agrees_to_all: Option<&'static str>,
 }
 
 impl Installed {
@@ -26,7 +28,8 @@ impl Installed {
     pub(super) fn read(config: &Config, home: &Home, environment: &Environment) -> Result<Installed> {
         let place = super::place(home, environment)?;
         let specs = Specs::read(&config.hooks.block, &place.env);
-        Ok(Installed { specs, place, allowlist: Allowlist::new(home.hook_allowlist()) })
+        let allowlist = Allowlist::new(home.hook_allowlist());
+        Ok(Installed { specs, place, allowlist, agrees_to_all: super::agrees_to_all(config, environment) })
     }
 
     /// The consent to a hook, if it has one.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use petasos_hooks::{ConfiguredHook, HookSpec, Place, synthetic};
+use petasos_hooks::{ConfiguredHook, HookSpec, Place, Target, synthetic};
 use serde_json::{Map, Value, json};
 
 use super::command::{Installed, as_json, in_words};
@@ -29,7 +29,9 @@ pub(super) async fn run(config: &Config, installed: &Installed, format: Format) 
     for hook in &installed.specs.hooks {
         let mut checks = standing(installed, hook);
         // Nobody's first run is ours to decide.
-        let may_run = hook.target.command().is_none() || installed.consent(hook).is_some();
+        let may_run = hook.target.command().is_none()
+            || installed.agrees_to_all.is_some()
+            || installed.consent(hook).is_some();
         if may_run && checks.iter().all(|check| check.status != Status::Fail) {
             match ConfiguredHook::new(hook.clone(), Arc::clone(&reach)) {
                 Ok(ready) => checks.extend(smoke_test(&ready).await),
@@ -83,13 +85,14 @@ pub(crate) fn checks(config: &Config, home: &Home, environment: &Environment) ->
 fn standing(installed: &Installed, hook: &HookSpec) -> Vec<Check> {
     let Some(command) = hook.target.command() else { return Vec::new() };
     let mut checks = vec![executable(&installed.place, command)];
-    match installed.consent(hook) {
-        None => checks.push(Check::warn(
+    match (installed.consent(hook), installed.agrees_to_all) {
+        (None, Some(by)) => checks.push(Check::ok("consent", format!("given to all by {by}"))),
+        (None, None) => checks.push(Check::warn(
             "consent",
             "nobody has agreed to it yet, so it does not run",
             "start petasos on a terminal and say yes, or once with --accept-hooks",
         )),
-        Some(consent) => {
+        (Some(consent), _) => {
             checks.push(Check::ok("consent", format!("given at {}", consent.approved_at)));
             if installed.has_drifted(hook, &consent) {
                 checks.push(Check::warn(
@@ -136,12 +139,21 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
 }
 
+/// What a hook has to do that does not answer as it should.
+fn cure(target: &Target) -> &'static str {
+    match target {
+        Target::Command(_) => "it must print nothing, or one JSON object, and return 0",
+        Target::Persistent(_) => "it must print one JSON object on one line for each line that it reads",
+        Target::Url { .. } => "it must answer with a status of 2xx, and with nothing or one JSON object",
+    }
+}
+
 async fn smoke_test(hook: &ConfiguredHook) -> Vec<Check> {
     let firing = synthetic::firing(hook.spec().event, None, Map::new());
     let trial = try_out(hook, &firing).await;
     let time = format!("{} ms", milliseconds(trial.took));
     let answer = match &trial.answer {
-        Err(why) => Check::fail("answer", why, "it must print nothing, or one JSON object, and return 0"),
+        Err(why) => Check::fail("answer", why, cure(&hook.spec().target)),
         Ok(answer) => match &answer.complaint {
             Some(complaint) => Check::warn("answer", complaint, "it should return 0"),
             None => Check::ok("answer", "can be read"),

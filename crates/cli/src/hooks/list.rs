@@ -49,7 +49,11 @@ fn described(installed: &Installed, hook: &HookSpec) -> Vec<String> {
     ] {
         facts.extend(set.then(|| name.to_owned()));
     }
-    facts.extend(hook.target.command().map(|_| status(consent.is_some()).to_owned()));
+    facts.extend(hook.target.command().map(|_| match (&consent, installed.agrees_to_all) {
+        (Some(_), _) => "allowed".to_owned(),
+        (None, Some(by)) => format!("allowed by {by}"),
+        (None, None) => "not allowed".to_owned(),
+    }));
     let mut lines = vec![format!("  - {} ({})", in_words(hook), facts.join(", "))];
     if let Some(consent) = consent {
         let drifted = installed.has_drifted(hook, &consent);
@@ -57,10 +61,6 @@ fn described(installed: &Installed, hook: &HookSpec) -> Vec<String> {
         lines.push(format!("    allowed at {}{note}", consent.approved_at));
     }
     lines
-}
-
-fn status(is_allowed: bool) -> &'static str {
-    if is_allowed { "allowed" } else { "not allowed" }
 }
 
 fn shown(installed: &Installed, hook: &HookSpec) -> Value {
@@ -73,7 +73,8 @@ fn shown(installed: &Installed, hook: &HookSpec) -> Value {
     match &hook.target {
         Target::Url { secret, .. } => shown["signed"] = secret.is_some().into(),
         Target::Command(_) | Target::Persistent(_) => {
-            shown["allowed"] = consent.is_some().into();
+            shown["allowed"] = (consent.is_some() || installed.agrees_to_all.is_some()).into();
+            shown["allowedBy"] = installed.agrees_to_all.filter(|_| consent.is_none()).into();
             shown["approvedAt"] = consent.as_ref().map(|consent| consent.approved_at.clone()).into();
             let drifted = consent.is_some_and(|consent| installed.has_drifted(hook, &consent));
             shown["changedSinceApproval"] = drifted.into();

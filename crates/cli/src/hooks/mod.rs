@@ -18,7 +18,7 @@ use serde_json::Value;
 pub(crate) use self::command::run;
 pub(crate) use self::doctor::checks;
 use crate::config::Config;
-use crate::env::Environment;
+use crate::env::{ACCEPT_HOOKS, Environment};
 use crate::home::Home;
 use crate::instance::supervisor;
 use crate::output;
@@ -56,7 +56,7 @@ pub(crate) fn source(
     for warning in &specs.warnings {
         tracing::warn!("{warning}");
     }
-    let accept = config.hooks.auto_accept || environment.accepts_hooks();
+    let accept = agrees_to_all(config, environment).is_some();
     let allowlist = Allowlist::new(home.hook_allowlist());
     let hooks = admitted(specs.hooks, &allowlist, &place, accept, |hook| match asking {
         Asking::Allowed => ask(hook),
@@ -67,6 +67,17 @@ pub(crate) fn source(
     }
     let reach = Arc::new(reach(config, place));
     Ok(Some(Arc::new(ConfiguredHooks::new(ready(hooks, &reach)))))
+}
+
+/// What agrees to every command, if something does.
+fn agrees_to_all(config: &Config, environment: &Environment) -> Option<&'static str> {
+    if config.hooks.auto_accept {
+        Some("hooks_auto_accept")
+    } else if environment.is_on(ACCEPT_HOOKS) {
+        Some(ACCEPT_HOOKS)
+    } else {
+        environment.accepts_hooks().then_some("--accept-hooks")
+    }
 }
 
 /// Makes hooks ready. One that cannot be is left out.

@@ -105,6 +105,27 @@ fn the_list_shows_what_is_configured_and_what_may_run() {
 }
 
 #[test]
+fn a_consent_to_all_is_shown_where_it_counts() {
+    let installation = Installation::new();
+    let command = script(&installation, "note.sh", "cat > /dev/null");
+    let block = format!("hooks:\n  pre_tool_call:\n    - command: {command}\n      matcher: 'term[inal'\n");
+    installation.write("config.yaml", &block);
+    let flagged = installation.run(&["--accept-hooks", "hooks", "list"]);
+    assert!(flagged.stdout.contains("allowed by --accept-hooks)"), "{flagged:?}");
+    assert!(flagged.stderr.contains("the matcher term[inal is no regular expression"), "{flagged:?}");
+    assert!(installation.run(&["hooks", "list"]).stdout.contains("not allowed)"), "a list agrees to nothing");
+
+    let block = block.replace("term[inal", "terminal");
+    installation.write("config.yaml", format!("{block}hooks_auto_accept: true\n"));
+    assert!(installation.run(&["hooks", "list"]).stdout.contains("allowed by hooks_auto_accept)"));
+    let listed = installation.json(&["hooks", "list"]);
+    let hook = &listed["hooks"][0];
+    assert_eq!((&hook["allowed"], &hook["allowedBy"]), (&json!(true), &json!("hooks_auto_accept")));
+    let well = installation.run(&["hooks", "doctor"]);
+    assert!(well.success && well.stdout.contains("given to all by hooks_auto_accept"), "{well:?}");
+}
+
+#[test]
 fn a_test_fires_what_matches_and_shows_what_came_back() {
     let installation = Installation::new();
     let record = installation.file("payload").display().to_string();
