@@ -88,12 +88,7 @@ impl GatewayEvents {
         if message.internal {
             return Dispatch::Allow;
         }
-        let arguments = json!({
-            "event": message,
-            "gateway": { "platforms": self.platforms },
-            "session_store": {},
-        });
-        self.bus.pre_gateway_dispatch(object(arguments)).await
+        self.bus.pre_gateway_dispatch(received(message, &self.platforms)).await
     }
 
     /// `command:<name>`: a slash command that is known, before it is carried out.
@@ -143,6 +138,12 @@ impl GatewayEvents {
     async fn emit(&self, event: &str, context: Value) -> Vec<Value> {
         self.hosts.emit(event, object(context)).await
     }
+}
+
+/// The arguments of `pre_gateway_dispatch`.
+pub(crate) fn received(message: &Incoming, platforms: &[String]) -> Map<String, Value> {
+    let gateway = json!({ "platforms": platforms });
+    object(json!({ "event": message, "gateway": gateway, "session_store": {} }))
 }
 
 fn about(source: &ChatSource, more: Value) -> Value {

@@ -1,14 +1,26 @@
-//! Made-up firings, to try hooks out with.
+//! Made-up firings, to try hooks out with. They have the arguments of real ones, since the same code puts them together.
 
-use serde_json::{Map, Value, json};
+use petasos_core::event::Block;
+use petasos_core::model::{Message, Usage};
+use serde_json::{Map, Value};
 
+use crate::arguments::{self, Arguments};
+use crate::contract::{TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart};
 use crate::event::HookEvent;
+use crate::gateway::{ChatSource, Incoming, received};
+use crate::observation::{Approval, CallStatus, Observation};
 use crate::source::Firing;
+
+const SESSION: &str = "test-session";
+const COMMAND: &str = "echo hello";
+const RESULT: &str = r#"{"output":"hello","exit_code":0}"#;
+const QUESTION: &str = "What is the weather?";
+const ANSWER: &str = "It is sunny.";
 
 /// A firing as it could happen, about the tool `tool` if it is about one. What is `given` takes the place of what is
 /// made up.
 pub fn firing(event: HookEvent, tool: Option<&str>, given: Map<String, Value>) -> Firing {
-    let mut arguments = made_up(event);
+    let mut arguments = made_up(event).unwrap_or_default();
     if let (Some(tool), true) = (tool, arguments.contains_key("tool_name")) {
         arguments.insert("tool_name".to_owned(), tool.into());
     }
@@ -16,98 +28,122 @@ pub fn firing(event: HookEvent, tool: Option<&str>, given: Map<String, Value>) -
     Firing { event, arguments, workspace: None, session: None }
 }
 
-fn made_up(event: HookEvent) -> Map<String, Value> {
-    let call = json!({
-        "tool_name": "terminal",
-        "args": { "command": "echo hello" },
-        "task_id": "test-session",
-        "session_id": "test-session",
-        "tool_call_id": "toolu_test",
-        "turn_id": "test-turn",
-    });
-    let session = json!({ "session_id": "test-session", "model": "demo/echo", "platform": "cli" });
-    let approval = json!({
-        "command": "rm -r build",
-        "description": "removes files",
-        "pattern_key": "rm_recursive",
-        "pattern_keys": ["rm_recursive"],
-        "session_key": "test-session",
-        "surface": "cli",
-        "session_id": "test-session",
-    });
-    let history = json!([{ "role": "user", "content": "What is the weather?" }]);
-    let request = json!({ "api_call_count": 1, "provider": "demo" });
-    let (base, more) = match event {
-        HookEvent::PreToolCall => (call, json!({})),
-        HookEvent::PostToolCall => {
-            let result = r#"{"output":"hello","exit_code":0}"#;
-            (call, json!({ "result": result, "duration_ms": 42, "status": "ok" }))
+/// The arguments of an event; none if what is made up here were no good.
+fn made_up(event: HookEvent) -> Option<Arguments> {
+    let turn = turn()?;
+    let (tool, tool_use_id) = ("terminal", "toolu_test");
+    let input = Map::from_iter([("command".to_owned(), COMMAND.into())]);
+    let result = ToolResult { tool_use_id, tool, input: &input, result: RESULT, duration_ms: 42 };
+    let question = Message::User(vec![Block::text(QUESTION)]);
+    let observation = match event {
+        HookEvent::PreToolCall => {
+            return Some(arguments::pre_tool_call(&turn, ToolCall { tool_use_id, tool }, input));
         }
-        HookEvent::TransformToolResult => {
-            let result = r#"{"output":"hello","exit_code":0}"#;
-            (call, json!({ "arguments": { "command": "echo hello" }, "result": result, "duration_ms": 42 }))
+        HookEvent::TransformToolResult => return Some(arguments::transform_tool_result(&turn, result)),
+        HookEvent::TransformTerminalOutput => {
+            let output =
+                TerminalOutput { command: COMMAND, output: "hello\n", exit_code: 0, directory: "/tmp" };
+            return Some(arguments::transform_terminal_output(&turn, output));
         }
-        HookEvent::TransformTerminalOutput => (
-            json!({ "command": "echo hello", "output": "hello\n", "exit_code": 0, "returncode": 0 }),
-            json!({ "cwd": "/tmp", "task_id": "test-session", "session_id": "test-session" }),
-        ),
-        HookEvent::TransformLlmOutput => (session, json!({ "response_text": "It is sunny." })),
-        HookEvent::PreLlmCall => (
-            session,
-            json!({
-                "user_message": "What is the weather?",
-                "conversation_history": history,
-                "is_first_turn": true,
-            }),
-        ),
-        HookEvent::PostLlmCall => (
-            session,
-            json!({
-                "user_message": "What is the weather?",
-                "assistant_response": "It is sunny.",
-                "conversation_history": history,
-            }),
-        ),
-        HookEvent::OnSessionStart => (session, json!({})),
-        HookEvent::OnSessionEnd => (session, json!({ "completed": true, "interrupted": false })),
-        HookEvent::OnSessionFinalize | HookEvent::OnSessionReset => {
-            (json!({ "session_id": "test-session", "platform": "cli" }), json!({}))
+        HookEvent::TransformLlmOutput => return Some(arguments::transform_llm_output(&turn, ANSWER)),
+        HookEvent::PreLlmCall => {
+            let start = TurnStart { user_message: QUESTION, history: &[question], is_first_turn: true };
+            return Some(arguments::pre_llm_call(&turn, start));
         }
-        HookEvent::SubagentStart => (
-            json!({ "parent_session_id": "test-session", "child_session_id": "thread_test" }),
-            json!({ "child_role": null, "child_goal": "Look it up." }),
-        ),
-        HookEvent::SubagentStop => (
-            json!({ "parent_session_id": "test-session", "child_role": null }),
-            json!({ "child_summary": "Found it.", "child_status": "completed", "duration_ms": 1234 }),
-        ),
-        HookEvent::PreGatewayDispatch => (
-            json!({ "event": { "text": "hello", "source": { "platform": "telegram", "chat_type": "dm" } } }),
-            json!({ "gateway": {}, "session_store": {} }),
-        ),
-        HookEvent::PreApprovalRequest => (approval, json!({})),
-        HookEvent::PostApprovalResponse => (approval, json!({ "choice": "once" })),
-        HookEvent::PreApiRequest => {
-            (merged(session, request), json!({ "message_count": 1, "tool_count": 0 }))
+        HookEvent::PreGatewayDispatch => return Some(pre_gateway_dispatch()),
+        HookEvent::PostToolCall => Observation::PostToolCall {
+            tool_use_id: tool_use_id.to_owned(),
+            tool: tool.to_owned(),
+            input,
+            result: RESULT.to_owned(),
+            status: CallStatus::Ok,
+            duration_ms: 42,
+        },
+        HookEvent::PostLlmCall => Observation::PostLlmCall {
+            user_message: QUESTION.to_owned(),
+            text: ANSWER.to_owned(),
+            history: vec![question],
+        },
+        HookEvent::OnSessionStart => Observation::SessionStart,
+        HookEvent::OnSessionEnd => Observation::SessionEnd { completed: true, interrupted: false },
+        HookEvent::OnSessionFinalize => Observation::SessionFinalize,
+        HookEvent::OnSessionReset => {
+            Observation::SessionReset { old_session_id: "test-session-before".parse().ok() }
         }
-        HookEvent::PostApiRequest => (
-            merged(session, request),
-            json!({ "api_duration": 0.5, "usage": { "input_tokens": 10, "output_tokens": 5 } }),
-        ),
-        HookEvent::ApiRequestError => (
-            merged(session, request),
-            json!({ "retryable": true, "reason": "overloaded", "error": { "message": "overloaded" } }),
-        ),
+        HookEvent::SubagentStart => Observation::SubagentStart {
+            child_session_id: "test-child".parse().ok()?,
+            goal: "Look it up.".to_owned(),
+        },
+        HookEvent::SubagentStop => Observation::SubagentStop {
+            child_session_id: "test-child".parse().ok()?,
+            summary: "Found it.".to_owned(),
+            status: "completed",
+            duration_ms: 1234,
+        },
+        HookEvent::PreApprovalRequest => Observation::PreApprovalRequest(approval(tool_use_id)),
+        HookEvent::PostApprovalResponse => {
+            Observation::PostApprovalResponse { approval: approval(tool_use_id), choice: "once" }
+        }
+        HookEvent::PreApiRequest => Observation::PreApiRequest { call: 1, messages: 1, tools: 0 },
+        HookEvent::PostApiRequest => {
+            let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
+            Observation::PostApiRequest { call: 1, usage, duration_ms: 500 }
+        }
+        HookEvent::ApiRequestError => {
+            Observation::ApiRequestError { call: 1, message: "overloaded".to_owned(), retrying: true }
+        }
     };
-    match merged(base, more) {
-        Value::Object(arguments) => arguments,
-        _ => Map::new(),
+    Some(arguments::of_observation(&turn, &observation))
+}
+
+fn turn() -> Option<TurnInfo> {
+    Some(TurnInfo {
+        tenant: petasos_core::ids::TenantId::default_tenant(),
+        session_id: SESSION.parse().ok()?,
+        agent_id: "test-agent".parse().ok()?,
+        user_id: None,
+        turn_id: "test-turn".to_owned(),
+        platform: "cli".to_owned(),
+        model: "demo/echo".to_owned(),
+        workspace: "/tmp".into(),
+    })
+}
+
+fn approval(tool_use_id: &str) -> Approval {
+    Approval {
+        tool_use_id: tool_use_id.to_owned(),
+        tool: "terminal".to_owned(),
+        command: "rm -r build".to_owned(),
+        description: "removes files".to_owned(),
+        pattern_keys: vec!["rm_recursive".to_owned()],
     }
 }
 
-fn merged(mut base: Value, more: Value) -> Value {
-    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
-        base.extend(more);
+fn pre_gateway_dispatch() -> Arguments {
+    let source = ChatSource {
+        platform: "telegram".to_owned(),
+        chat_id: "7".to_owned(),
+        chat_type: "dm".to_owned(),
+        user_id: "7".to_owned(),
+        ..ChatSource::default()
+    };
+    let (text, message_id) = ("hello".to_owned(), "1".to_owned());
+    received(&Incoming { text, source, message_id, internal: false }, &["telegram".to_owned()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_has_the_arguments_of_a_real_one() {
+        for event in HookEvent::ALL {
+            assert!(!firing(event, None, Map::new()).arguments.is_empty(), "{event}");
+        }
+        let told = |event| firing(event, None, Map::new()).arguments;
+        assert!(told(HookEvent::OnSessionEnd).contains_key("turn_id"));
+        assert!(told(HookEvent::PreLlmCall).contains_key("sender_id"));
+        assert!(told(HookEvent::SubagentStop).contains_key("child_session_id"));
+        assert_eq!(told(HookEvent::PreToolCall)["session_id"], SESSION);
     }
-    base
 }
