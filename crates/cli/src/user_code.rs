@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use petasos_engine::{Engine, add_plugin_tools};
-use petasos_hooks::python::{PluginSkill, PythonHosts};
+use petasos_hooks::python::{PluginSkill, PythonHosts, Status};
 use petasos_hooks::{Bus, GatewayEvents, Source};
 use petasos_tools::Toolbox;
 
@@ -100,7 +100,15 @@ fn python(config: &PluginConfig, home: &Home, extent: Extent) -> Option<PythonHo
     if extent == Extent::Configured {
         return None;
     }
-    let plugins: Vec<_> = config.plugins(home).into_iter().filter(|plugin| plugin.is_enabled()).collect();
+    let mut plugins = config.plugins(home);
+    plugins.retain(|plugin| {
+        if let Status::Broken(problem) = &plugin.status
+            && config.selection.enabled.contains(&plugin.key)
+        {
+            tracing::warn!(plugin = plugin.key, "a plugin is left out: {problem}");
+        }
+        plugin.is_enabled()
+    });
     let hooks = if extent == Extent::All { gateway_hooks(&home.hooks()) } else { Vec::new() };
     let is_empty = plugins.is_empty() && hooks.is_empty();
     (!is_empty).then(|| PythonHosts::start(config.settings(home), supervisor(), &plugins, &hooks))

@@ -58,11 +58,16 @@ fn list(plugins: &[Plugin], home: &Home, format: Format) -> Result<()> {
             "" => field(plugin, "status"),
             problem => format!("{}: {problem}", field(plugin, "status")),
         };
+        // Only the interpreter knows, and it is not started for a list.
+        let origin = match field(plugin, "origin").as_str() {
+            "installed" => "a package, if installed".to_owned(),
+            origin => origin.to_owned(),
+        };
         vec![
             field(plugin, "key"),
             field(plugin, "version"),
             status,
-            field(plugin, "origin"),
+            origin,
             field(plugin, "description"),
         ]
     })

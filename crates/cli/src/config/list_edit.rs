@@ -27,7 +27,8 @@ pub(crate) fn edit(text: &str, section: &str, list: &str, item: &str, want: Want
         Want::In => wanted.push(item.into()),
         Want::Out => wanted.retain(|known| known != item),
     }
-    let edited = Document::new(text).edited(section, list, item, want);
+    let unfolded = unfolded(text, section, &before[section]);
+    let edited = Document::new(unfolded.as_deref().unwrap_or(text)).edited(section, list, item, want);
     let after = edited.as_deref().and_then(|edited| read(edited).ok());
     let matches = |after: &Value| {
         items(after) == wanted && without(after, section, list) == without(&before, section, list)
@@ -39,6 +40,21 @@ pub(crate) fn edit(text: &str, section: &str, list: &str, item: &str, want: Want
             Value::Array(wanted)
         ),
     }
+}
+
+/// The text with a section that stands on one line in braces written line by line, if it does so without a comment.
+fn unfolded(text: &str, section: &str, value: &Value) -> Option<String> {
+    let document = Document::new(text);
+    let head = document.find(0..document.lines.len(), 0, section)?;
+    let written = value_of(document.lines[head]);
+    let fields = value.as_object().filter(|fields| !fields.is_empty())?;
+    if !written.starts_with('{') || !written.ends_with('}') || written.contains('#') {
+        return None;
+    }
+    let end = document.end;
+    // JSON is YAML.
+    let lines: String = fields.iter().map(|(key, value)| format!("  {}: {value}{end}", scalar(key))).collect();
+    Some(document.with(head..head + 1, &format!("{section}:{end}{lines}")))
 }
 
 fn read(text: &str) -> Result<Value> {
@@ -242,12 +258,18 @@ mod tests {
         );
         check("plugins:\n  enabled: [a, b]\nx: 1\n", "a", Want::Out, "plugins:\n  enabled: [b]\nx: 1\n");
         check("listen: x\n", "a", Want::Out, "listen: x\n");
+        check(
+            "plugins: {enabled: [a, b], hook_callback_timeout: 3}\nx: 1\n",
+            "a",
+            Want::Out,
+            "plugins:\n  enabled: [b]\n  hook_callback_timeout: 3\nx: 1\n",
+        );
     }
 
     #[test]
     fn what_cannot_be_edited_is_left_alone_and_said() {
         for text in [
-            "plugins: {enabled: [b]}\n",
+            "plugins: {enabled: [b]} # mine\n",
             "plugins:\n  enabled: [b,\n    c]\n",
             "plugins: &x\n  enabled: *y\n",
         ] {

@@ -77,7 +77,10 @@ impl Plugin {
         for name in &selection.enabled {
             let is_known = all.iter().any(|plugin| plugin.is_called(name));
             if !is_known && !selection.disabled.contains(name) {
-                all.push(installed(name));
+                let mut places = [Some(home), project].into_iter().flatten();
+                let is_directory = places.any(|place| place.join(name).is_dir());
+                let problem = is_directory.then(|| "its directory has no plugin.yaml".to_owned());
+                all.push(installed(name, problem.map_or(Status::Enabled, Status::Broken)));
             }
         }
         all
@@ -146,15 +149,15 @@ fn at(path: &Path, category: Option<&str>, origin: Origin) -> Option<Plugin> {
 }
 
 /// A plugin of an installed package. Only the interpreter knows whether it is there.
-fn installed(name: &str) -> Plugin {
+fn installed(name: &str, status: Status) -> Plugin {
     let manifest = json!({ "key": name, "name": name, "entry_point": name, "source": "entrypoint" });
     Plugin {
         key: name.to_owned(),
         name: name.to_owned(),
         version: String::new(),
         description: String::new(),
-        origin: Origin::Installed,
-        status: Status::Enabled,
+        origin: if status == Status::Enabled { Origin::Installed } else { Origin::Home },
+        status,
         manifest: manifest.as_object().cloned().unwrap_or_default(),
     }
 }
@@ -178,14 +181,21 @@ mod tests {
         write("nothing/readme.md", "");
         write("file", "");
         let selection = Selection {
-            enabled: vec!["first".into(), "tools/inner".into(), "packaged".into(), "zeta".into()],
+            enabled: ["first", "tools/inner", "packaged", "zeta", "nothing"].map(str::to_owned).into(),
             disabled: vec!["zeta".into()],
         };
         let all = Plugin::discover(home.path(), None, &selection);
         let brief: Vec<_> = all.iter().map(|plugin| (plugin.key.as_str(), plugin.is_enabled())).collect();
-        let expected =
-            [("first", true), ("broken", false), ("tools/inner", true), ("zeta", false), ("packaged", true)];
+        let expected = [
+            ("first", true),
+            ("broken", false),
+            ("tools/inner", true),
+            ("zeta", false),
+            ("packaged", true),
+            ("nothing", false),
+        ];
         assert_eq!(brief, expected);
+        assert!(matches!(&all[5].status, Status::Broken(problem) if problem.contains("no plugin.yaml")));
         assert!(matches!(&all[1].status, Status::Broken(problem) if problem.starts_with("plugin.yaml: ")));
         assert_eq!((all[3].version.as_str(), &all[3].status), ("1.5", &Status::Disabled));
         assert_eq!(all[4].origin, Origin::Installed);
