@@ -51,7 +51,8 @@ mod tests {
     fn the_same_is_said_once_and_anything_else_after_a_while() {
         let complaints = Complaints::default();
         let start = Instant::now();
-        let news = |hook: &str, what: &str, after| complaints.is_news("pre_tool_call", hook, what, start + after);
+        let news =
+            |hook: &str, what: &str, after| complaints.is_news("pre_tool_call", hook, what, start + after);
         assert!(news("a", "no", Duration::ZERO));
         assert!(news("b", "no", Duration::ZERO), "each hook has its own");
         assert!(!news("a", "no", QUIET * 9));

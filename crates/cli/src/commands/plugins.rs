@@ -63,13 +63,7 @@ fn list(plugins: &[Plugin], home: &Home, format: Format) -> Result<()> {
             "installed" => "a package, if installed".to_owned(),
             origin => origin.to_owned(),
         };
-        vec![
-            field(plugin, "key"),
-            field(plugin, "version"),
-            status,
-            origin,
-            field(plugin, "description"),
-        ]
+        vec![field(plugin, "key"), field(plugin, "version"), status, origin, field(plugin, "description")]
     })
 }
 

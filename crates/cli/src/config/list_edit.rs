@@ -53,7 +53,8 @@ fn unfolded(text: &str, section: &str, value: &Value) -> Option<String> {
     }
     let end = document.end;
     // JSON is YAML.
-    let lines: String = fields.iter().map(|(key, value)| format!("  {}: {value}{end}", scalar(key))).collect();
+    let lines: String =
+        fields.iter().map(|(key, value)| format!("  {}: {value}{end}", scalar(key))).collect();
     Some(document.with(head..head + 1, &format!("{section}:{end}{lines}")))
 }
 

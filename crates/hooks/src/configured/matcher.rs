@@ -70,7 +70,9 @@ mod tests {
 
     #[test]
     fn what_only_python_writes_this_way_is_understood() {
-        for pattern in [r"(?a)\w+", "(?ai)TERMINAL", "(?x) terminal # c", "[[a-z]+", r"\164erminal", r"terminal\Z"] {
+        for pattern in
+            [r"(?a)\w+", "(?ai)TERMINAL", "(?x) terminal # c", "[[a-z]+", r"\164erminal", r"terminal\Z"]
+        {
             assert!(Matcher::new(pattern).matches("terminal"), "{pattern}");
         }
         assert!(Matcher::new("[a-z&&x]+").matches("xa&") && !Matcher::new("(?x) a # b").matches("ab"));

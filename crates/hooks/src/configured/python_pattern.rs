@@ -97,7 +97,9 @@ mod tests {
 
     #[test]
     fn what_means_the_same_stays() {
-        for same in [r"write_file|patch", r"(?!read_)\w+", r"(?P<a>t)(?P=a)?x", r"(a|b)\1", r"[^]x]nal\d", "("] {
+        for same in
+            [r"write_file|patch", r"(?!read_)\w+", r"(?P<a>t)(?P=a)?x", r"(a|b)\1", r"[^]x]nal\d", "("]
+        {
             let expected = same.replace("[^]", r"[^\]");
             assert_eq!(translated(same), Translated { text: expected, is_verbose: false });
         }

@@ -36,7 +36,7 @@ def register(ctx):
     let context = world.context("hello").await.unwrap();
     assert_eq!(context, "[\"session_1\", \"hello\", true, \"openai/scripted\", \"api\"]\n\nBe careful.");
     world.post_tool_call("done").await;
-    assert_eq!(world.written("observed"), "terminal done 12\n");
+    assert_eq!(world.written("observed"), "terminal {\"result\":\"done\"} 12\n");
     assert_eq!(world.transformed("a secret").await.as_deref(), Some("a [gone]!"), "transforms are chained");
     assert!(!world.bus.wants(HookEvent::PreApiRequest), "nobody listens to this");
 }
