@@ -197,7 +197,10 @@ impl Client {
                     self.shown.retain(|(kind, _)| *kind != live.kind);
                 }
                 self.shown.extend(live.text.split_terminator(';').map(|text| (live.kind, piece(text))));
-                self.check(live.kind);
+                // An empty piece only takes back.
+                if !live.text.is_empty() {
+                    self.check(live.kind);
+                }
             }
         }
     }
