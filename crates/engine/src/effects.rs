@@ -190,6 +190,17 @@ impl Actor {
         secrets
     }
 
+    /// The names of secrets that the user has given and that are here no more.
+    fn lost_secrets(&self, state: &State) -> Vec<String> {
+        if state.secrets.is_empty() {
+            return Vec::new();
+        }
+        let kept = self.shared.secrets.of(&self.header.id);
+        // What comes with events that are still being written is kept as soon as they are.
+        let given = state.secrets.iter().filter(|(_, at)| **at <= self.state.view.last_sequence);
+        given.map(|(name, _)| name.clone()).filter(|name| !kept.contains_key(name)).collect()
+    }
+
     /// What whoever works in this state has at hand.
     fn surroundings(&self, state: &State) -> Surroundings {
         Surroundings {
@@ -246,6 +257,7 @@ impl Actor {
             is_first_turn: state.view.stop_reason.is_none(),
             ended_calls: self.ended_calls.iter().map(|ended| ended.observation.clone()).collect(),
             injected: self.injected.clone().filter(|_| call > 1),
+            lost_secrets: self.lost_secrets(state),
             effect: number,
             reports: self.reports.clone(),
         })));

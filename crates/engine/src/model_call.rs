@@ -18,7 +18,7 @@ use crate::feed::Feed;
 use crate::plan;
 use crate::reader::LiveKind;
 use crate::surroundings::Surroundings;
-use crate::{observers, spending};
+use crate::{observers, secrets, spending};
 
 /// How long `pre_llm_call` waits for what a new session's observers were told before it.
 const HEAD_START: Duration = Duration::from_millis(200);
@@ -46,6 +46,8 @@ pub(crate) struct ModelCall {
     pub(crate) ended_calls: Vec<Observation>,
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
     pub(crate) injected: Option<String>,
+    /// Secrets that the user has given and that are here no more.
+    pub(crate) lost_secrets: Vec<String>,
     pub(crate) effect: u64,
     pub(crate) reports: mpsc::UnboundedSender<Report>,
 }
@@ -165,11 +167,12 @@ impl ModelCall {
     }
 
     /// The conversation, with what belongs to the message of this turn and stays out of the log: what hooks said, and
-    /// which tools are missing.
+    /// which tools and secrets are missing.
     async fn messages_with_injected(&mut self) -> Vec<Message> {
         let mut messages = std::mem::take(&mut self.messages);
         let missing = plan::missing_text(self.around.planner().await.mcp).map(|text| format!("[{text}]"));
-        let injected = self.injected.iter().filter(|text| !text.is_empty()).chain(&missing);
+        let lost = secrets::lost_text(&self.lost_secrets).map(|text| format!("[{text}]"));
+        let injected = self.injected.iter().filter(|text| !text.is_empty()).chain(&missing).chain(&lost);
         if let Some(Message::User(content)) = self.turn_message.and_then(|index| messages.get_mut(index)) {
             content.extend(injected.map(|text| Block::text(format!("\n\n{text}"))));
         }

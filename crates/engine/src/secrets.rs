@@ -84,6 +84,16 @@ impl Secrets {
     }
 }
 
+/// What the model is told of secrets that are here no more.
+pub(crate) fn lost_text(names: &[String]) -> Option<String> {
+    let lost = names.join(", ");
+    let text = format!(
+        "The server has restarted since the user gave {lost}, and such values are kept in memory only: commands do not \
+         find them any more. If they are needed, ask again with request_secret."
+    );
+    (!names.is_empty()).then_some(text)
+}
+
 #[cfg(test)]
 mod tests {
     use secrecy::ExposeSecret;

@@ -1,5 +1,7 @@
 //! What happens to the calls of the step under way.
 
+use serde_json::Value;
+
 use super::{Call, CallKind, Phase, Progress, State, SudoNeed};
 use crate::context::NOBODY_ANSWERED;
 use crate::event::{Event, Payload, Scope, ThreadMessage, Verdict};
@@ -47,7 +49,14 @@ impl State {
             }
             Payload::UserCustomToolResult(result) => set(calls, result.tool_use_id.as_str(), Progress::Done),
             Payload::UserClarifyResult(result) => set(calls, result.request_id.as_str(), Progress::Done),
-            Payload::UserSecretResult(answered) => set(calls, answered.request_id.as_str(), Progress::Done),
+            Payload::UserSecretResult(answered) => {
+                let id = answered.request_id.as_str();
+                let named = calls.iter().find(|call| call.id == id).and_then(|call| call.input.get("name"));
+                if let Some(name) = named.and_then(Value::as_str) {
+                    self.secrets.insert(name.to_owned(), event.sequence);
+                }
+                set(calls, id, Progress::Done);
+            }
             Payload::UserSudoResult(answered) => {
                 let sudo = calls.iter_mut().filter_map(|call| call.sudo.as_mut());
                 sudo.filter(|sudo| sudo.request_id == answered.request_id.as_str())

@@ -9,7 +9,7 @@ mod calls;
 mod run;
 mod turn;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,9 @@ pub struct State {
     /// Who answers, and what is known about the customer.
     #[serde(default, skip_serializing_if = "Conversation::is_usual")]
     pub conversation: Conversation,
+    /// The names of secrets that the user has given, each with the event that says so. Their values are in no log.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, u64>,
 }
 
 impl State {
@@ -78,6 +81,7 @@ impl State {
             allowances: Allowances::new(),
             context: ContextSize::default(),
             conversation: Conversation::default(),
+            secrets: BTreeMap::new(),
         }
     }
 

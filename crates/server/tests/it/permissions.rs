@@ -121,6 +121,32 @@ async fn a_password_that_a_restart_has_lost_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn the_model_is_told_of_a_secret_that_a_restart_has_lost() {
+    let (server, _tool, session) = start("always_allow").await;
+    let told = |server: &TestServer| {
+        let request = server.model.requests().last().unwrap().body.to_string();
+        request.contains("since the user gave GH_TOKEN")
+    };
+    // Asks for the secret, and gives it. Returns whether the model was told of a loss before and after.
+    let turn = async |server: &TestServer| {
+        let wanted = Reply::tool_call("request_secret", json!({ "name": "GH_TOKEN", "prompt": "To push." }));
+        server.model.script([wanted, Reply::text("Done.")]);
+        let mut stream = server.client.stream(&session, "").await;
+        server.client.message(&session, "go").await.expect(200);
+        let request = payload(&stream.until_idle().await, "agent.secret_request")["request_id"].clone();
+        let before = told(server);
+        let answer = json!({ "type": "user.secret_result", "request_id": request, "value": "t0psecret" });
+        server.client.event(&session, answer).await.expect(200);
+        assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+        (before, told(server))
+    };
+    assert_eq!(turn(&server).await, (false, false));
+    assert_eq!(turn(&server).await, (false, false));
+    let server = server.restart().await;
+    assert_eq!(turn(&server).await, (true, false), "until it is given again");
+}
+
+#[tokio::test]
 async fn a_secret_reaches_commands_and_nobody_else() {
     let (server, tool, session) = start("always_allow").await;
     let wanted = Reply::tool_call("request_secret", json!({ "name": "GH_TOKEN", "prompt": "To push." }));
