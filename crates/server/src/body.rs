@@ -43,8 +43,17 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     }
 }
 
-/// Reads a JSON body. An absent one is an empty object, for requests that have nothing to say.
+/// Reads a JSON body that is an object. An absent one is an empty object, for requests that have nothing to say.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // Serde would take a list for the fields of an object, in their order.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::validation("body", "must be a JSON object, and is a list"));
+    }
+    parse_any(bytes)
+}
+
+/// Reads a JSON body of any shape.
+pub(crate) fn parse_any<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let parsed = serde_path_to_error::deserialize(&mut deserializer).map_err(unexpected)?;
@@ -65,6 +74,10 @@ pub(crate) fn refuse_too_long(field: &str, text: &str, most: usize) -> Result<()
 /// Says which field is not what it should be.
 fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
     let path = error.path().to_string();
+    if let Some(name) = missing(&error.inner().to_string()) {
+        let field = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
+        return Problem::validation(field, "is missing");
+    }
     // What is not JSON at all is somewhere in a field that is not known.
     let field = match path.trim_end_matches('?').trim_end_matches('.') {
         "" => "body",
@@ -72,6 +85,11 @@ fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
     };
     let problem = without_type_names(&error.inner().to_string());
     Problem::validation(field, format!("is not what is expected here: {problem}"))
+}
+
+/// The field that is missing, if that is what serde says.
+fn missing(problem: &str) -> Option<&str> {
+    problem.strip_prefix("missing field `")?.split_once('`').map(|(name, _)| name)
 }
 
 /// What serde says, without the names of our types: outside they are all objects.

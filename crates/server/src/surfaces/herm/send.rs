@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use super::envelope::Envelope;
 use super::payload::MAX_BLOCK_CHARS;
 use crate::auth::WritesSessions;
-use crate::body::Body;
+use crate::body::{Raw, parse_any};
 use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
@@ -95,9 +95,10 @@ async fn send(
     State(engine): State<Engine>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
-    Body(body): Body<Value>,
+    Raw(body): Raw,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
+    let body: Value = parse_any(&body)?;
     let submission = match read(body) {
         Ok(submission) => submission,
         Err(problem) => {
