@@ -227,7 +227,12 @@ impl EventId {
 
     /// The sequence that `text` names, if it is the id of an event of `session_id`.
     pub fn sequence_in(text: &str, session_id: &SessionId) -> Option<u64> {
-        let (session, sequence) = text.strip_prefix("evt_")?.rsplit_once('_')?;
+        // What is shown live is named after the event before it.
+        let event = match text.rsplit_once("_live") {
+            Some((event, count)) if count.parse::<u64>().is_ok() => event,
+            _ => text,
+        };
+        let (session, sequence) = event.strip_prefix("evt_")?.rsplit_once('_')?;
         if session != Self::session_part(session_id) {
             return None;
         }
@@ -266,6 +271,8 @@ mod tests {
         let id = EventId { session_id: session_id.clone(), sequence: 42 };
         assert_eq!(id.to_string(), "evt_abc_42");
         assert_eq!(EventId::sequence_in("evt_abc_42", &session_id), Some(42));
+        assert_eq!(EventId::sequence_in("evt_abc_42_live7", &session_id), Some(42));
+        assert_eq!(EventId::sequence_in("evt_abc_42_live", &session_id), None);
         assert_eq!(EventId::sequence_in("evt_other_42", &session_id), None);
         assert_eq!(EventId::sequence_in("42", &session_id), None);
     }

@@ -27,7 +27,7 @@ async fn a_stream_resumes_after_any_event() {
     assert!(sequences.is_sorted_by(|a, b| a < b));
     for (index, event) in listed.iter().enumerate() {
         let (id, sequence) = (event["id"].as_str().unwrap(), event["sequence"].to_string());
-        for last_event_id in [id, &sequence] {
+        for last_event_id in [id, &sequence, &format!("{id}_live3")] {
             // The header wins over the query.
             let client = server.client.with_header("last-event-id", last_event_id);
             let mut stream = client.stream(&session, "?after=0").await;
@@ -212,6 +212,7 @@ async fn events_are_listed_in_both_orders_by_type_and_page() {
     }
     walked.reverse();
     assert_eq!(walked, all);
+    assert_eq!(list("?types=session.title_updated").await["data"], json!([]), "it is never stored");
     let messages = list("?types=user.message,agent.message").await;
     assert_eq!(messages["data"].as_array().unwrap().len(), 4);
     let after = all[2]["sequence"].as_u64().unwrap();
