@@ -58,6 +58,7 @@ impl Engine {
         let offer = self.shared.tools.mcp().known(tenant, agent).await;
         let of_servers = offer
             .iter()
+            .filter(|tool| tool.is_enabled(agent))
             .map(|tool| ServerTool { spec: Arc::clone(&tool.spec), trusted: !tool.asks_by_policy(agent) });
         known.extend(of_servers);
         ServerTools { known, missing: offer.missing.clone() }

@@ -4,13 +4,13 @@ mod tools;
 mod validate;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::agent_option::AgentOption;
 use crate::ids::{AgentId, TenantId};
 
-pub use tools::{NamedToolConfig, PermissionPolicy, ToolConfig, ToolEntry, is_tool_name};
+pub use tools::{NamedToolConfig, PermissionPolicy, ToolConfig, ToolEntry, Unknown, is_tool_name};
 pub use validate::InvalidDefinition;
 
 /// One version of an agent.
@@ -42,23 +42,28 @@ pub struct AgentDefinition {
     /// `provider/model`.
     pub model: String,
     /// The system instructions.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub instructions: String,
     /// What it may use. Nothing listed means the built-in tools.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub tools: Vec<ToolEntry>,
     /// MCP servers that `mcp_toolset` entries refer to.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub mcp_servers: Vec<McpServer>,
     /// Skills that belong to this version.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub skills: Vec<ConfiguredSkill>,
     /// What each session can choose. `{{options.name}}` in the instructions becomes the value.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "or_null", skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<AgentOption>,
     /// The caller's own tags.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_null")]
     pub metadata: Map<String, Value>,
+}
+
+/// Reads a field that may be left out: `null` says no more than that.
+fn or_null<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// An MCP server that an agent uses.

@@ -70,6 +70,12 @@ impl AgentDefinition {
         }
         let mut custom = BTreeSet::new();
         for (index, entry) in self.tools.iter().enumerate() {
+            if let Some(field) = entry.unknown_field() {
+                return fail(
+                    format!("tools[{index}].{field}"),
+                    "is not a field that there is here".to_owned(),
+                );
+            }
             match entry {
                 ToolEntry::AgentToolset { .. } | ToolEntry::McpToolset { .. } => {}
                 ToolEntry::CustomTool { name, input_schema, .. } => {

@@ -7,7 +7,7 @@ use petasos_core::model::ToolSpec;
 use petasos_core::run::EMIT_OUTPUT;
 use petasos_core::settings::ServerTool as Setting;
 use petasos_tools::mcp::{Missing, Offer};
-use petasos_tools::{Audience, Toolbox, clarify, delegate_task, request_secret};
+use petasos_tools::{Audience, Toolbox, all_names, clarify, delegate_task, request_secret};
 
 use super::Planner;
 use crate::routines::emit_output;
@@ -23,7 +23,7 @@ pub(crate) fn server_specs<'a>(
     audience: Audience,
 ) -> impl Iterator<Item = &'a Arc<ToolSpec>> {
     let all = OF_THE_ENGINE.iter().chain(tools.specs(audience));
-    agent.has_builtin_tools().then_some(all).into_iter().flatten()
+    all.filter(move |spec| agent.has_builtin_tool(&all_names(&spec.name)))
 }
 
 /// For whom tools are chosen.
@@ -43,7 +43,9 @@ impl Planner<'_> {
             .cloned()
             .collect();
         specs.extend(server);
-        for tool in self.mcp.iter().filter(|tool| self.is_on(&tool.spec.name)) {
+        for tool in
+            self.mcp.iter().filter(|tool| self.is_on(&tool.spec.name) && tool.is_enabled(&self.around.agent))
+        {
             if !specs.iter().any(|other| other.name == tool.spec.name) {
                 specs.push(Arc::clone(&tool.spec));
             }

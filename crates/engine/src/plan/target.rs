@@ -6,7 +6,7 @@ use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::run::{EMIT_OUTPUT, RunJob};
 use petasos_core::step::{PlannedCall, ToolKind};
 use petasos_tools::mcp::OfferedTool;
-use petasos_tools::{Tool, clarify, coerce, delegate_task, request_secret};
+use petasos_tools::{Tool, all_names, clarify, coerce, delegate_task, request_secret};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -56,7 +56,7 @@ impl Planner<'_> {
         if let Some(run) = self.around.run.as_ref().filter(|_| self.is_output(name)) {
             return Target::Output(&run.job);
         }
-        if self.around.agent.has_builtin_tools() && self.is_on(name) {
+        if self.around.agent.has_builtin_tool(&all_names(name)) && self.is_on(name) {
             match name {
                 clarify::NAME => return Target::Clarify,
                 request_secret::NAME => return Target::Secret,
@@ -68,7 +68,8 @@ impl Planner<'_> {
                 return Target::Builtin(tool.as_ref());
             }
         }
-        let of_server = self.mcp.get(name).filter(|_| self.is_on(name));
+        let is_there = |tool: &&OfferedTool| self.is_on(name) && tool.is_enabled(&self.around.agent);
+        let of_server = self.mcp.get(name).filter(is_there);
         of_server.map_or(Target::Nobody, Target::Mcp)
     }
 

@@ -1,6 +1,6 @@
 //! Agents: versions, preconditions, archives.
 
-use petasos_testkit::TestServer;
+use petasos_testkit::{Reply, TestServer};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -97,10 +97,53 @@ async fn agents_are_listed_newest_first_over_pages() {
 }
 
 #[tokio::test]
+async fn fields_that_may_be_left_out_may_be_null() {
+    let server = TestServer::start().await;
+    let definition =
+        json!({ "name": "A", "model": "a/b", "instructions": null, "tools": null, "metadata": null });
+    let made = server.client.post("/v1/agents", definition).await.expect(201);
+    assert_eq!((&made["instructions"], &made["tools"]), (&json!(""), &json!([])));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_enabled_is_not_there() {
+    let server = TestServer::start().await;
+    let toolset = json!({
+        "type": "agent_toolset",
+        "default_config": { "permission_policy": { "type": "always_allow" } },
+        "configs": [{ "name": "shell", "enabled": false }],
+    });
+    let agent = server.agent_with(json!({ "tools": [toolset] })).await;
+    let shown = server.client.get(&format!("/v1/agents/{agent}")).await.expect(200);
+    assert_eq!(shown["tools"][0]["defaultConfig"]["permissionPolicy"]["type"], "always_allow");
+    assert_eq!(shown["tools"][0]["configs"], json!([{ "name": "shell", "enabled": false }]));
+    let session = server.client.session(&agent).await;
+    let call = Reply::tool_call("terminal", json!({ "command": "ls" }));
+    server.model.script([call, Reply::text("I see.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    assert!(result.text().starts_with("There is no tool terminal."), "{}", result.text());
+    let offered = server.model.requests()[0].body["tools"].to_string();
+    assert!(offered.contains("write_file") && !offered.contains("\"terminal\""), "{offered}");
+}
+
+#[tokio::test]
 async fn bad_definitions_name_the_field() {
     let server = TestServer::start().await;
     for (body, field) in [
-        (json!({ "model": "demo/echo" }), "body"),
+        (json!({ "model": "demo/echo" }), "name"),
+        (json!(["A", "demo/echo"]), "body"),
+        (
+            json!({ "name": "A", "model": "a/b", "tools": [{ "type": "agent_toolset", "colour": "red" }] }),
+            "tools[0].colour",
+        ),
+        (
+            json!({ "name": "A", "model": "a/b",
+                "tools": [{ "type": "agent_toolset", "configs": [{ "name": "terminal", "disabled": true }] }] }),
+            "tools[0].configs[0].disabled",
+        ),
         (json!({ "name": "A", "model": "demo/echo", "tools": {} }), "tools"),
         (json!({ "name": "", "model": "demo/echo" }), "name"),
         (json!({ "name": "A", "model": "echo" }), "model"),

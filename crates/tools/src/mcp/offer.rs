@@ -111,6 +111,11 @@ impl OfferedTool {
         }
     }
 
+    /// Whether an agent's models have it.
+    pub fn is_enabled(&self, agent: &AgentDefinition) -> bool {
+        agent.has_mcp_tool(&self.server, &[&self.tool, &self.spec.name])
+    }
+
     /// Carries out one call. Dropping the future stops waiting for it.
     pub fn call(&self, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
         self.connection.call(&self.tool, input).boxed()
