@@ -2,9 +2,11 @@
 //!
 //! A page is whatever somebody wrote. Building its tree can take memory and stack far beyond its size (elements that
 //! are nested a hundred thousand deep, formatting that is opened again in every paragraph), so this goes over its tags
-//! once, from the first to the last, and keeps no tree.
+//! once, from the first to the last, and keeps no tree. What still takes too long (a tag with a hundred thousand
+//! attributes, each of which is compared with all others) ends the page there.
 
 use std::cell::RefCell;
+use std::time::{Duration, Instant};
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
@@ -40,17 +42,37 @@ const BLOCKS: [&str; 19] = [
 ];
 const MAX_LISTS: usize = 8;
 
+/// How much of a page is read before somebody looks at the clock.
+const PIECE_BYTES: usize = 4 * 1024;
+
 /// The readable part of a page.
-pub(crate) fn markdown(html: &str) -> String {
+pub(crate) struct Markdown {
+    pub(crate) text: String,
+    /// Whether the time was up before the end.
+    pub(crate) cut: bool,
+}
+
+/// The readable part of a page, as far as it can be read in that time.
+pub(crate) fn markdown(html: &str, time: Duration) -> Markdown {
+    let started = Instant::now();
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
     let input = BufferQueue::default();
-    input.push_back(StrTendril::from(html));
-    while !input.is_empty() {
-        let _ = tokenizer.feed(&input);
+    let mut rest = html;
+    while !rest.is_empty() && started.elapsed() < time {
+        let (piece, after) = rest.split_at(piece_end(rest));
+        rest = after;
+        input.push_back(StrTendril::from(piece));
+        while !input.is_empty() {
+            let _ = tokenizer.feed(&input);
+        }
     }
     tokenizer.end();
     let text = tokenizer.sink.0.into_inner().text;
-    text.trim().to_owned()
+    Markdown { text: text.trim().to_owned(), cut: !rest.is_empty() }
+}
+
+fn piece_end(text: &str) -> usize {
+    (PIECE_BYTES..text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len())
 }
 
 #[derive(Default)]
@@ -250,6 +272,14 @@ fn attribute(tag: &Tag, name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn whole(html: &str) -> String {
+        let Markdown { text, cut } = markdown(html, LONG);
+        assert!(!cut);
+        text
+    }
+
     #[test]
     fn pages_become_markdown() {
         let html = "<html><head><title>t</title><script>if (a<b) no()</script></head><body><h1>Hello</h1>\
@@ -258,17 +288,27 @@ mod tests {
                     <table><tr><th>k<th>v<tr><td>1</td><td>2</td></table><!-- no --></body>";
         let text = "# Hello\n\nOne [link](https://a/) & **bold**.\n\nTwo\n- a\n- b\n\n1. x\n\n```\n  let a;\n  b\n```\n\n\
                     | k| v\n| 1 | 2";
-        assert_eq!(markdown(html), text);
+        assert_eq!(whole(html), text);
+        // Pieces may end anywhere.
+        let far = "ö<!-- ö -->".repeat(PIECE_BYTES) + html;
+        assert!(whole(&far).ends_with(text));
     }
 
     #[test]
     fn hostile_pages_cost_no_more_than_their_size() {
         for tag in ["div", "b", "ul><li", "table><tr><td", "a href='/'", "svg", "script"] {
             let html = format!("<{tag}>").repeat(100_000);
-            assert!(markdown(&html).len() < 10 * html.len());
+            assert!(whole(&html).len() < 10 * html.len());
         }
         let reopened = (0..2000).map(|n| format!("<b a={n}>")).collect::<String>() + &"<p>x".repeat(100_000);
-        assert!(markdown(&reopened).len() < 1_000_000);
-        assert_eq!(markdown("</a></ul></pre>x"), "x");
+        assert!(whole(&reopened).len() < 1_000_000);
+        assert_eq!(whole("</a></ul></pre>x"), "x");
+    }
+
+    #[test]
+    fn a_page_that_takes_too_long_is_cut() {
+        let attributes: String = (0..1_000_000).map(|number| format!(" a{number}")).collect();
+        let page = markdown(&format!("<p>before<a{attributes}>after"), Duration::from_millis(200));
+        assert_eq!((page.text.as_str(), page.cut), ("before", true));
     }
 }

@@ -8,15 +8,18 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
 use petasos_core::model::ToolSpec;
-use petasos_net::{Bounds, Client, Method};
+use petasos_net::{Answer, Bounds, Client, Method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
-use crate::markdown::markdown;
+use crate::blocking::blocking;
+use crate::markdown::{Markdown, markdown};
 use crate::tool::{Invocation, Tool, ToolOutput};
 
 const BOUNDS: Bounds = Bounds { time: Duration::from_secs(30), body_bytes: 2 * 1024 * 1024, redirects: 5 };
+/// How long it may take to make Markdown of a page. What was not made to be slow takes milliseconds.
+const MAX_TIME: Duration = Duration::from_secs(5);
 /// The most characters of one answer.
 const MAX_CHARS: usize = 60_000;
 const HEADERS: [(&str, &str); 2] =
@@ -75,15 +78,28 @@ impl WebExtract {
         }
         let kind = answer.content_type.as_deref().unwrap_or("text/html").to_ascii_lowercase();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
-        let text = String::from_utf8_lossy(&answer.body).into_owned();
-        let text = match kind.as_str() {
-            "text/html" | "application/xhtml+xml" => markdown(&text),
-            kind if is_text(kind) => text,
-            kind => return Err(format!("{} is {kind}, which is not text.", answer.url)),
-        };
-        let cut = if answer.cut { "\n[The page is longer than 2 MB; the rest was not read.]" } else { "" };
-        Ok(ToolOutput::ok(format!("{}\n\n{}{cut}", answer.url, part(&text, offset.unwrap_or(0)))))
+        // A page can be made to take long, and the server must not wait for it.
+        Ok(blocking(move || shown(&answer, &kind, offset.unwrap_or(0))).await)
     }
+}
+
+/// What the model gets of a page.
+fn shown(answer: &Answer, kind: &str, offset: usize) -> Result<ToolOutput, String> {
+    let text = String::from_utf8_lossy(&answer.body);
+    let (text, slow) = match kind {
+        "text/html" | "application/xhtml+xml" => {
+            let Markdown { text, cut } = markdown(&text, MAX_TIME);
+            (text, cut)
+        }
+        kind if is_text(kind) => (text.into_owned(), false),
+        kind => return Err(format!("{} is {kind}, which is not text.", answer.url)),
+    };
+    let cut = match (slow, answer.cut) {
+        (true, _) => "\n[The page takes too long to be read; the rest was left out.]",
+        (_, true) => "\n[The page is longer than 2 MB; the rest was not read.]",
+        _ => "",
+    };
+    Ok(ToolOutput::ok(format!("{}\n\n{}{cut}", answer.url, part(&text, offset))))
 }
 
 fn is_text(kind: &str) -> bool {

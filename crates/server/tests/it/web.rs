@@ -28,7 +28,12 @@ async fn web() -> String {
         let chunks = futures_util::stream::repeat(Ok::<_, std::convert::Infallible>(chunk));
         ([(CONTENT_TYPE, "text/html")], Body::from_stream(chunks))
     };
+    let slow = || async {
+        let attributes: String = (0..250_000).map(|number| format!(" a{number}")).collect();
+        Html(format!("<p>before<a{attributes}>after"))
+    };
     let router = Router::new()
+        .route("/slow", get(slow))
         .route("/page", get(|| async { Html("<h1>Hello</h1><script>no()</script><p>world") }))
         .route("/endless", get(endless))
         .route("/picture", get(|| async { ([(CONTENT_TYPE, "image/png")], "\u{0}") }))
@@ -82,6 +87,24 @@ async fn pages_are_read_as_markdown_and_no_further_than_they_may_be() {
         let (text, is_error) = call(&server, "web_extract", json!({ "url": format!("{web}/{path}") })).await;
         assert!(is_error && text.contains(words), "{path}: {text}");
     }
+}
+
+#[tokio::test]
+async fn a_page_made_to_take_long_holds_nobody_up() {
+    let web = web().await;
+    let server = start(&["127.0.0.1"], None).await;
+    let reading = call(&server, "web_extract", json!({ "url": format!("{web}/slow") }));
+    tokio::pin!(reading);
+    let mut answered = 0;
+    let (text, is_error) = loop {
+        tokio::select! {
+            result = &mut reading => break result,
+            _ = server.client.get("/health") => answered += 1,
+        }
+    };
+    assert!(!is_error && text.contains("before\n[The page takes too long"), "{text}");
+    // This test has one thread. If that one had read the page, few would have had an answer meanwhile.
+    assert!(answered > 100, "{answered}");
 }
 
 #[tokio::test]
