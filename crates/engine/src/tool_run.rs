@@ -7,10 +7,11 @@ use std::time::Instant;
 use futures_util::FutureExt;
 use petasos_core::both_ends::both_ends;
 use petasos_core::event::Block;
+use petasos_core::ids::SessionId;
 use petasos_core::state::{Call, CallKind};
 use petasos_core::step::Input;
 use petasos_hooks::{CallStatus, Observation, ToolResult};
-use petasos_tools::{Dispatcher, Invocation, ToolOutput, delegate_task};
+use petasos_tools::{Dispatcher, Invocation, Redactor, ToolOutput, delegate_task};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 use tracing::Instrument;
@@ -49,7 +50,7 @@ impl ToolRun {
     /// Runs the tool, with the hooks around it.
     pub(crate) async fn execute(&self) -> ToolOutput {
         let started = Instant::now();
-        let output = self.run_tool().await;
+        let output = self.redacted(self.run_tool().await);
         let duration_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
         let observation = Observation::PostToolCall {
             tool_use_id: self.call.id.clone(),
@@ -67,6 +68,13 @@ impl ToolRun {
             text: bounded(text, self.around.shared.max_tool_output_chars),
             is_error: output.is_error,
         }
+    }
+
+    /// The same without the secrets of the session. They may be in whatever a command has left: a file, a page.
+    fn redacted(&self, output: ToolOutput) -> ToolOutput {
+        let given = self.around.shared.secrets.of(self.root());
+        let secrets = given.values().chain(self.secrets.values()).chain(&self.sudo_password);
+        ToolOutput { text: Redactor::new(secrets).redacted(output.text), is_error: output.is_error }
     }
 
     /// What hooks put in place of the result. One that panics puts nothing there: the tool has run, and what came
@@ -121,13 +129,19 @@ impl ToolRun {
         tool.run(self.invocation()).await
     }
 
-    fn invocation(&self) -> Invocation {
+    /// The session whose workspace and secrets the call works with: its own, or that which it is a subagent of.
+    fn root(&self) -> &SessionId {
         let Surroundings { header, settings, .. } = &self.around;
+        settings.thread.as_ref().map_or(&header.id, |thread| &thread.parent)
+    }
+
+    fn invocation(&self) -> Invocation {
+        let header = &self.around.header;
         Invocation {
             tool_use_id: self.call.id.clone(),
             input: self.call.input.clone(),
             tenant: header.tenant.clone(),
-            session_id: settings.thread.as_ref().map_or(&header.id, |thread| &thread.parent).clone(),
+            session_id: self.root().clone(),
             agent_id: header.agent_id.clone(),
             user_id: header.lasting_user().map(str::to_owned),
             secrets: self.secrets.clone(),

@@ -34,6 +34,7 @@ mod write_file;
 pub use coerce::coerce;
 pub use commands::{ApprovalMode, Approvals};
 pub use output::bounded;
+pub use redact::Redactor;
 pub use tool::{
     Audience, CommandOutput, Dispatch, Dispatcher, Filter, Invocation, OutputFilter, Risk, Tool, ToolOutput,
 };

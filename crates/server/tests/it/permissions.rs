@@ -174,3 +174,30 @@ async fn a_secret_reaches_commands_and_nobody_else() {
     stream.until_idle().await;
     assert!(tool.given()[1].secrets.is_empty());
 }
+
+#[tokio::test]
+async fn a_secret_that_a_command_leaves_in_a_file_is_not_seen_through_other_tools() {
+    let (server, _, session) = start("always_allow").await;
+    let secret = "t0p\"secret\"";
+    server.model.script([
+        Reply::tool_call("request_secret", json!({ "name": "TOKEN", "prompt": "To push." })),
+        Reply::tool_call("terminal", json!({ "command": "echo \"is $TOKEN\" > f" })),
+        Reply::tool_call("read_file", json!({ "path": "f" })),
+        Reply::tool_call("search_files", json!({ "pattern": "t0p" })),
+        Reply::tool_call("patch", json!({ "path": "f", "old_string": "is", "new_string": "was" })),
+        Reply::tool_call("execute_code", json!({ "code": "import sys; print(open('f').read())" })),
+        Reply::text("Done."),
+    ]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let request = payload(&stream.until_idle().await, "agent.secret_request")["request_id"].clone();
+    let answer = json!({ "type": "user.secret_result", "request_id": request, "value": secret });
+    server.client.event(&session, answer).await.expect(200);
+    let frames = stream.until_idle().await;
+    let results = frames.iter().filter(|frame| frame.event == "agent.tool_result");
+    let shown = results.filter(|frame| frame.text().contains("[redacted]")).count();
+    assert_eq!(shown, 4, "{frames:#?}");
+    let mut seen: Vec<String> = vec![json!(server.client.events(&session).await).to_string()];
+    seen.extend(server.model.requests().iter().map(|request| request.body.to_string()));
+    assert!(seen.iter().all(|text| !text.contains("secret\\")), "{seen:#?}");
+}

@@ -27,7 +27,8 @@ use serde_json::{Map, Value, json};
 
 pub(crate) const WEATHER: &str = "Tokyo: 18°C, partly cloudy";
 
-/// A tool of the server that says what the weather is like, and which secrets it was given.
+/// A tool of the server that says what the weather is like, and which secrets it was given: backwards, because as they
+/// are they would be taken out.
 pub(crate) struct WebSearch;
 
 impl Tool for WebSearch {
@@ -48,9 +49,14 @@ impl Tool for WebSearch {
     }
 
     fn run(&self, call: Invocation) -> BoxFuture<'static, ToolOutput> {
-        let secrets = call.secrets.iter().map(|(name, value)| format!(" {name}={}", value.expose_secret()));
+        let secrets = call.secrets.iter();
+        let secrets = secrets.map(|(name, value)| format!(" {name}={}", backwards(value.expose_secret())));
         std::future::ready(ToolOutput::ok(format!("{WEATHER}{}", secrets.collect::<String>()))).boxed()
     }
+}
+
+pub(crate) fn backwards(text: &str) -> String {
+    text.chars().rev().collect()
 }
 
 /// An application that talks to one agent.

@@ -3,7 +3,7 @@
 use petasos_testkit::Reply;
 use serde_json::{Value, json};
 
-use super::{App, WEATHER, get_weather, says};
+use super::{App, WEATHER, backwards, get_weather, says};
 
 fn options() -> Value {
     json!([
@@ -94,7 +94,8 @@ async fn a_secret_reaches_tools_and_nobody_else() {
     let search = || [Reply::tool_call("web_search", json!({})), Reply::text("Done.")];
     app.server.model.script(search());
     let body = app.turn(&session, says("go")).await;
-    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY={secret}"), "the tool has it");
+    let shown = format!("{WEATHER} API_KEY={}", backwards(secret));
+    assert_eq!(body["messages"][1]["content"], shown, "the tool has it");
 
     // It is shown covered, and whoever sends the cover back changes nothing.
     assert_eq!(app.info(&session).await["agent"]["options"]["API_KEY"], "***");
@@ -103,12 +104,12 @@ async fn a_secret_reaches_tools_and_nobody_else() {
     app.server.model.script(search());
     let echo = json!({ "messages": says("go"), "agent": { "options": { "API_KEY": "***" } } });
     let body = app.post_turn(&session, echo).await.expect(200);
-    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY={secret}"));
+    assert_eq!(body["messages"][1]["content"], shown);
 
     let other = json!({ "messages": says("go"), "agent": { "options": { "API_KEY": "another" } } });
     app.server.model.script(search());
     let body = app.post_turn(&session, other).await.expect(200);
-    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY=another"));
+    assert_eq!(body["messages"][1]["content"], format!("{WEATHER} API_KEY={}", backwards("another")));
     assert!(!system(&app).to_string().contains("another"));
 }
 
