@@ -1,8 +1,8 @@
 //! Which system calls a command may make.
 //!
 //! Landlock controls files. What is refused here is the rest by which a command could reach beyond them: sockets,
-//! mounts, namespaces, other processes' memory, kernel modules, and calls that do any of these behind the filter's
-//! back.
+//! mounts, namespaces, other processes' memory, kernel modules, memory that outlives a command or counts for none of
+//! its processes, and calls that do any of these behind the filter's back.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +36,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_mount,
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
+    libc::SYS_mq_open,
+    libc::SYS_msgget,
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
     libc::SYS_open_tree,
@@ -47,10 +49,12 @@ const REFUSED: &[i64] = &[
     libc::SYS_quotactl,
     libc::SYS_reboot,
     libc::SYS_request_key,
+    libc::SYS_semget,
     libc::SYS_setdomainname,
     libc::SYS_sethostname,
     libc::SYS_setns,
     libc::SYS_settimeofday,
+    libc::SYS_shmget,
     libc::SYS_swapoff,
     libc::SYS_swapon,
     libc::SYS_syslog,
@@ -60,9 +64,15 @@ const REFUSED: &[i64] = &[
     libc::SYS_vhangup,
 ];
 
-/// Calls that are said not to exist, so that programs fall back to ones that the filter can see into.
-const UNKNOWN: &[i64] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+/// Calls that are said not to exist, so that programs fall back: to calls that the filter can see into, to files.
+const UNKNOWN: &[i64] = &[
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+];
 
 const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWCGROUP,

@@ -26,6 +26,9 @@ async fn memory_and_files_have_an_end() {
     let many =
         "for i in 1 2 3 4; do python3 -c 'import time; x = b\"x\" * (90 << 20); time.sleep(60)' & done; wait";
     assert_eq!(run_with(limits, many).await.ended.over, Some(Limit::Memory));
+    // Memory that no process has in its address space would count for none.
+    let finished = run_with(limits, "python3 -c 'import os; os.memfd_create(\"x\")'").await;
+    assert!(finished.output.contains("Function not implemented"), "{finished:?}");
     let finished = run_with(limits, "head -c 2000000 /dev/zero > big; wc -c < big").await;
     assert!(finished.output.contains("1048576"), "{finished:?}");
 }
