@@ -150,8 +150,9 @@ async fn bind(
         supervisor(),
     );
     let pages = petasos_net::Client::guarded(&config.net, config.guard.clone());
-    let mut tools =
-        tools(config.sandbox, config.approvals, home).with_mcp(mcp).with_web(pages, config.search_engine);
+    let mut tools = tools(config.sandbox, config.approvals, home, &store)
+        .with_mcp(mcp)
+        .with_web(pages, config.search_engine);
     user_code.add_tools(&mut tools, &config.plugins);
     let backups = petasos_server::Backups {
         store: Arc::new(store.clone()),
@@ -227,8 +228,9 @@ pub(crate) fn supervisor() -> Supervisor {
 }
 
 /// The built-in tools. Says in the log what confines their commands, if anything does not.
-fn tools(mut settings: Settings, approvals: Approvals, home: &Home) -> Toolbox {
+fn tools(mut settings: Settings, approvals: Approvals, home: &Home, store: &SqliteStore) -> Toolbox {
     settings.hidden.push(home.path().to_owned());
+    settings.hidden.extend(store.files());
     let sandbox = Sandbox::new(settings, supervisor());
     let report = sandbox.report();
     match (&report.missing, report.fallback) {

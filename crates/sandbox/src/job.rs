@@ -24,7 +24,7 @@ pub(crate) struct Job {
     pub(crate) terminal: bool,
     pub(crate) confinement: Option<Confinement>,
     pub(crate) limits: Limits,
-    /// What to run when the command is ended from outside, for what is not in its process tree.
+    /// What to run when the command did not end by itself, for what is not in its process tree.
     pub(crate) clean_up: Option<Vec<String>>,
 }
 
@@ -33,6 +33,8 @@ pub(crate) struct Job {
 pub(crate) struct Confinement {
     /// Read and execute.
     pub(crate) execute: Vec<PathBuf>,
+    /// Read the names of what is in them.
+    pub(crate) list: Vec<PathBuf>,
     /// Read.
     pub(crate) read: Vec<PathBuf>,
     /// Read and write, but neither make nor remove.

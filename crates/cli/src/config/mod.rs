@@ -110,11 +110,14 @@ pub(crate) struct Config {
 impl Config {
     /// Reads the configuration: the named file, or the one in the home if there is one.
     pub(crate) fn read(named: Option<&Path>, home: &Home, environment: &Environment) -> Result<Config> {
-        let file = match named {
-            Some(path) => read::read(path, Presence::Required)?,
-            None => read::read(&home.config(), Presence::Optional)?,
+        let (path, presence) = match named {
+            Some(path) => (std::path::absolute(path)?, Presence::Required),
+            None => (home.config(), Presence::Optional),
         };
-        Config::resolve(file, environment)
+        let mut config = Config::resolve(read::read(&path, presence)?, environment)?;
+        // It holds keys, and may lie where commands can read.
+        config.sandbox.hidden.push(path);
+        Ok(config)
     }
 
     fn resolve(file: File, environment: &Environment) -> Result<Config> {

@@ -8,7 +8,7 @@ use petasos_sandbox::{Backend, Fallback, Network, Settings};
 use super::file::{self, SandboxBackend, SandboxFallback, SandboxNetwork};
 use super::set;
 
-/// What the file says about the sandbox. What is hidden from commands is added by whoever knows where our data is.
+/// What the file says about the sandbox. What is hidden from commands is added by whoever knows where it is.
 pub(super) fn settings(file: file::Sandbox) -> Result<Settings> {
     let mut settings = Settings {
         backend: match (file.backend, file.image) {

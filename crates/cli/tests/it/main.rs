@@ -18,6 +18,7 @@ mod consent;
 mod damage;
 mod deliveries;
 mod doctor;
+mod hidden;
 mod hooks;
 mod installation;
 mod keys;

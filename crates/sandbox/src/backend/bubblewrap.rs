@@ -1,5 +1,7 @@
 //! Runs a command under `bwrap`: its own view of the files, its own process and network namespaces.
 
+use std::path::Path;
+
 use crate::backend::visible;
 use crate::sandbox::Command;
 use crate::settings::{Network, Settings};
@@ -24,16 +26,26 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
     if settings.network == Network::All {
         arguments.push("--share-net".to_owned());
     }
-    for (link, target) in visible::links() {
-        arguments.extend(["--symlink".to_owned(), target.display().to_string(), link.to_owned()]);
+    let files = visible::Files::of(settings, &[]);
+    for (link, target) in &files.links {
+        let [target, link] = [target, link].map(|path| path.display().to_string());
+        arguments.extend(["--symlink".to_owned(), target, link]);
     }
-    let mut bind = |how: &str, path: &std::path::Path| {
-        let path = path.display().to_string();
-        arguments.extend([how.to_owned(), path.clone(), path]);
+    let mut mount = |how: &str, paths: &[&Path]| {
+        arguments.push(how.to_owned());
+        arguments.extend(paths.iter().map(|path| path.display().to_string()));
     };
-    visible::programs(settings).iter().for_each(|path| bind("--ro-bind-try", path));
-    settings.write.iter().for_each(|path| bind("--bind", path));
-    bind("--bind", &command.workspace);
+    files.programs.iter().for_each(|path| mount("--ro-bind-try", &[path, path]));
+    for path in visible::OF_ROOT.iter() {
+        // Something empty lies over it.
+        if path.is_dir() {
+            mount("--tmpfs", &[path]);
+        } else {
+            mount("--ro-bind", &[Path::new("/dev/null"), path]);
+        }
+    }
+    settings.write.iter().for_each(|path| mount("--bind", &[path, path]));
+    mount("--bind", &[&command.workspace, &command.workspace]);
     arguments.extend(["--chdir".to_owned(), command.directory.display().to_string(), "--".to_owned()]);
     arguments.extend(command.arguments);
     arguments

@@ -47,8 +47,10 @@ fn environment(settings: &Settings, command: &Command) -> BTreeMap<String, Strin
 fn confinement(settings: &Settings, command: &Command) -> Confinement {
     let mut write = settings.write.clone();
     write.push(command.workspace.clone());
+    let files = visible::Files::of(settings, &visible::OF_ROOT);
     Confinement {
-        execute: visible::programs(settings),
+        execute: files.programs,
+        list: files.listed,
         read: visible::READ.iter().map(Into::into).collect(),
         devices: visible::DEVICES.iter().map(Into::into).collect(),
         write,

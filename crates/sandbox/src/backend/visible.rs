@@ -1,6 +1,8 @@
 //! What of the system a command sees.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::settings::Settings;
 
@@ -34,39 +36,85 @@ pub(super) const DEVICES: &[&str] = &[
     "/dev/pts",
 ];
 
-/// What a command may read and execute: programs and what the settings add, without what is hidden.
-pub(super) fn programs(settings: &Settings) -> Vec<PathBuf> {
-    let roots = PROGRAMS.iter().map(PathBuf::from).chain(settings.read.iter().cloned());
-    // A root may be a link: what matters is where it leads.
-    let roots = roots.filter_map(|root| root.canonicalize().ok());
-    let hidden: Vec<PathBuf> =
-        settings.hidden.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone())).collect();
-    roots.flat_map(|root| without(root, &hidden)).collect()
-}
+/// Where a system keeps passwords and private keys.
+const PRIVATE: &[&str] = &["/etc", "/etc/ssl", "/etc/ssh"];
 
-/// Those of them that are links, such as `/bin`, with where they lead.
-pub(super) fn links() -> impl Iterator<Item = (&'static str, PathBuf)> {
-    PROGRAMS.iter().filter_map(|&root| Some((root, std::fs::read_link(root).ok()?)))
-}
-
-/// `root`, or if something hidden lies below it, everything else below it.
-fn without(root: PathBuf, hidden: &[PathBuf]) -> Vec<PathBuf> {
-    if hidden.iter().any(|hidden| root.starts_with(hidden)) {
+/// What is there for root alone. The commands of a server that runs as root own it.
+pub(super) static OF_ROOT: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
+    if !rustix::process::geteuid().is_root() {
+        // Whoever else runs the server cannot read it either.
         return Vec::new();
     }
-    if !hidden.iter().any(|hidden| hidden.starts_with(&root)) {
-        return vec![root];
-    }
-    children(&root).into_iter().flat_map(|child| without(child, hidden)).collect()
+    let found = PRIVATE.iter().filter_map(|directory| std::fs::read_dir(directory).ok()).flatten().flatten();
+    found.filter(is_kept_from_others).map(|entry| entry.path()).collect()
+});
+
+fn is_kept_from_others(entry: &std::fs::DirEntry) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let Ok(metadata) = entry.metadata() else { return true };
+    !metadata.is_symlink() && metadata.permissions().mode() & 0o004 == 0
 }
 
-fn children(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    // A link needs no rule of its own, and its target must not get one by it.
-    let real = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-    let mut children: Vec<PathBuf> = real.map(|entry| entry.path()).collect();
-    children.sort();
-    children
+/// What of the files a command sees.
+#[derive(Default)]
+pub(super) struct Files {
+    /// What it may read and execute: programs and what the settings add, without what is hidden.
+    pub(super) programs: Vec<PathBuf>,
+    /// Directories that hold something of root's: their names may be read, but not what is in them.
+    pub(super) listed: Vec<PathBuf>,
+    /// Links in directories that hold something hidden, and where they lead.
+    pub(super) links: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl Files {
+    /// `of_root` is what besides is left out.
+    pub(super) fn of(settings: &Settings, of_root: &[PathBuf]) -> Files {
+        let roots = PROGRAMS.iter().map(PathBuf::from).chain(settings.read.iter().cloned());
+        let ours: Vec<PathBuf> = settings.hidden.iter().map(|path| real(path)).collect();
+        let mut files = Files::default();
+        for root in roots {
+            if let Ok(target) = std::fs::read_link(&root) {
+                files.links.insert(root.clone(), target);
+            }
+            // A root may be a link: what matters is where it leads.
+            if let Ok(root) = root.canonicalize() {
+                files.add(root, &ours, of_root);
+            }
+        }
+        files
+    }
+
+    /// Adds `path`, or if something hidden lies below it, everything else below it.
+    fn add(&mut self, path: PathBuf, ours: &[PathBuf], of_root: &[PathBuf]) {
+        let mut hidden = ours.iter().chain(of_root);
+        let is_below = |hidden: &PathBuf| hidden.starts_with(&path);
+        if hidden.clone().any(|hidden| path.starts_with(hidden)) {
+            return;
+        }
+        if !hidden.any(is_below) {
+            self.programs.push(path);
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(&path) else { return };
+        let mut children: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        children.sort();
+        for child in children {
+            // A link's target must not be seen because of it.
+            match std::fs::read_link(&child) {
+                Ok(target) => drop(self.links.insert(child, target)),
+                Err(_) => self.add(child, ours, of_root),
+            }
+        }
+        if !ours.iter().any(is_below) {
+            self.listed.push(path);
+        }
+    }
+}
+
+/// Where a path leads, if what it names is there or not.
+fn real(path: &Path) -> PathBuf {
+    let beside = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(beside).unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(test)]
@@ -80,9 +128,22 @@ mod tests {
         for path in ["programs", "data/ours", "data/theirs"] {
             std::fs::create_dir_all(root.join(path)).unwrap();
         }
+        std::os::unix::fs::symlink("programs", root.join("link")).unwrap();
+        let files = |path: &str, ours: &[PathBuf], of_root: &[PathBuf]| {
+            let mut files = Files::default();
+            files.add(root.join(path), ours, of_root);
+            files
+        };
         let hidden = [root.join("data/ours")];
-        assert_eq!(without(root.clone(), &hidden), [root.join("data/theirs"), root.join("programs")]);
-        assert_eq!(without(root.join("programs"), &hidden), [root.join("programs")]);
-        assert!(without(root.join("data/ours/deep"), &hidden).is_empty());
+        let found = files("", &hidden, &[]);
+        assert_eq!(found.programs, [root.join("data/theirs"), root.join("programs")]);
+        assert_eq!(found.links, [(root.join("link"), "programs".into())].into());
+        assert!(found.listed.is_empty());
+        assert_eq!(files("programs", &hidden, &[]).programs, [root.join("programs")]);
+        assert!(files("data/ours/deep", &hidden, &[]).programs.is_empty());
+        // What is root's may be listed, unless something of ours is beside it.
+        let of_root = [root.join("programs/private")];
+        assert_eq!(files("", &[], &of_root).listed, [root.join("programs"), root.clone()]);
+        assert_eq!(files("", &hidden, &of_root).listed, [root.join("programs")]);
     }
 }

@@ -40,6 +40,7 @@ fn restrict(confinement: &Confinement) -> Result<landlock::RestrictionStatus, Ru
         .scope(Scope::from_all(RULES))?
         .create()?
         .add_rules(path_beneath_rules(&confinement.execute, read | AccessFs::Execute))?
+        .add_rules(path_beneath_rules(&confinement.list, AccessFs::ReadDir))?
         .add_rules(path_beneath_rules(&confinement.read, read))?
         .add_rules(path_beneath_rules(&confinement.devices, device))?
         .add_rules(path_beneath_rules(&confinement.write, AccessFs::from_all(RULES)))?

@@ -47,10 +47,12 @@ async fn a_command_works_in_its_workspace_and_sees_nothing_else() {
         "echo x > /etc/petasos-was-here".to_owned(),
         "echo x > /usr/petasos-was-here".to_owned(),
         "ls /root".to_owned(),
+        "test -s /etc/shadow && cat /etc/shadow".to_owned(),
     ] {
         let output = refused(&world, &script).await;
         assert!(!output.contains("hidden"), "{script}: {output}");
     }
+    allowed(&world, "cat /etc/passwd").await;
     // What it writes beside is its own and gone with it.
     allowed(&world, "echo x > ../beside && echo x > /tmp/petasos-was-here").await;
     assert!(!world.directory.path().join("beside").exists());

@@ -61,9 +61,23 @@ async fn our_own_data_is_hidden_wherever_it_lies() {
     let settings = Settings { read: vec![parent], hidden: vec![data.clone()], ..Settings::default() };
     let inner = World::with(settings);
     refused(&inner, &format!("cat {}", data.join("petasos.db").display())).await;
+    let hidden = vec![data.join("petasos.db"), data.join("petasos.db-wal")];
+    let inner = World::with(Settings { read: vec![data.clone()], hidden, ..Settings::default() });
+    refused(&inner, &format!("cat {}", data.join("petasos.db").display())).await;
+    // Nor is what comes later.
+    std::fs::write(data.join("petasos.db-wal"), "hidden").unwrap();
+    refused(&inner, &format!("cat {}", data.join("petasos.db-wal").display())).await;
+    assert_eq!(allowed(&inner, &format!("cat {}", data.join("programs/tool").display())).await, "useful");
     let settings = Settings { read: vec![data.join("programs")], ..Settings::default() };
     let inner = World::with(settings);
     assert_eq!(allowed(&inner, &format!("cat {}", data.join("programs/tool").display())).await, "useful");
+}
+
+#[tokio::test]
+async fn what_only_root_may_read_stays_so() {
+    let world = World::new();
+    assert!(refused(&world, "cat /etc/shadow").await.contains("Permission denied"));
+    allowed(&world, "cat /etc/passwd && ls /etc").await;
 }
 
 #[tokio::test]
@@ -74,6 +88,15 @@ async fn other_processes_are_out_of_reach() {
     refused(&world, &format!("ls /proc/{server}/fd/ && cat /proc/{server}/fd/0")).await;
     refused(&world, "kill -9 $PPID").await;
     refused(&world, &format!("kill -0 {server}")).await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_in_the_kernel_for_others_to_find() {
+    let world = World::new();
+    for call in ["shmget(0x5eed, 4096, 0o1666)", "semget(0x5eed, 1, 0o1666)", "msgget(0x5eed, 0o1666)"] {
+        let code = format!("import ctypes, os; os._exit(ctypes.CDLL(None).{call} < 0)");
+        refused(&world, &format!("python3 -c '{code}'")).await;
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! One process per database: a lock file that is held as long as anything has the database open.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::columns::failed;
 use crate::error::{Error, Result};
@@ -12,10 +12,15 @@ pub(super) struct Lock {
     _file: File,
 }
 
+/// The lock file that belongs to a database.
+pub(super) fn path_of(database: &Path) -> PathBuf {
+    database.with_extension("lock")
+}
+
 impl Lock {
     /// Takes the lock that belongs to a database. `InUse` if somebody has it.
     pub(super) fn take(database: &Path) -> Result<Lock> {
-        let path = database.with_extension("lock");
+        let path = path_of(database);
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true);
         #[cfg(unix)]

@@ -111,6 +111,13 @@ impl SqliteStore {
         Ok(SqliteStore { shared: Arc::new(shared) })
     }
 
+    /// The files that it is kept in, with those that are there only at times.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let database = self.shared.readers.path();
+        let beside = ["", "-wal", "-shm", "-journal"].map(|suffix| create::beside(database, suffix));
+        beside.into_iter().chain([lock::path_of(database)]).collect()
+    }
+
     /// Finishes what is under way, but for a backup, copies the write-ahead log into the database and closes it for
     /// all clones.
     pub async fn close(&self) -> Result<()> {

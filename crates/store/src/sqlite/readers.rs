@@ -2,7 +2,7 @@
 //!
 //! They are opened when they are first needed, and a read never runs on a thread that serves the network.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
@@ -32,6 +32,11 @@ impl Readers {
         let count = u32::try_from(count).unwrap_or(u32::MAX).clamp(1, 64);
         let permits = Arc::new(Semaphore::new(count as usize));
         Readers { shared: Arc::new(Shared { path, count, permits, idle: Mutex::default() }) }
+    }
+
+    /// Where the database is.
+    pub(super) fn path(&self) -> &Path {
+        &self.shared.path
     }
 
     /// Runs `work` on one connection. All that it reads is of one moment.
