@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::backend::PATH;
 use crate::confine;
 use crate::settings::{Backend, Fallback, Settings};
 
@@ -35,15 +36,15 @@ impl Report {
                 Ok(found) => (report.has, report.lacks) = (found.has, found.lacks),
                 Err(why) => report.missing = Some(why),
             },
-            Backend::Bubblewrap => report.needs("bwrap"),
-            Backend::Docker { .. } => report.needs("docker"),
+            Backend::Bubblewrap => report.needs("bwrap", settings),
+            Backend::Docker { .. } => report.needs("docker", settings),
             Backend::Unconfined => report.lacks.push("commands can do whatever the server can".to_owned()),
         }
         report
     }
 
-    fn needs(&mut self, program: &str) {
-        match find(program) {
+    fn needs(&mut self, program: &str, settings: &Settings) {
+        match find_in(settings.env.get("PATH").map_or(PATH, String::as_str), program) {
             Some(path) => self.has.push(path.display().to_string()),
             None => self.missing = Some(format!("the program {program} is not installed")),
         }
@@ -61,8 +62,9 @@ fn name(backend: &Backend) -> &'static str {
 
 /// Finds a program where commands find theirs.
 pub fn find(program: &str) -> Option<PathBuf> {
-    crate::backend::PATH
-        .split(':')
-        .map(|directory| Path::new(directory).join(program))
-        .find(|path| path.is_file())
+    find_in(PATH, program)
+}
+
+fn find_in(path: &str, program: &str) -> Option<PathBuf> {
+    path.split(':').map(|directory| Path::new(directory).join(program)).find(|path| path.is_file())
 }

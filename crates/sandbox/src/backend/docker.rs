@@ -36,7 +36,8 @@ pub(super) fn fill(job: &mut Job, image: &str, settings: &Settings, command: Com
     arguments.push(image.to_owned());
     arguments.extend(command.arguments);
     job.arguments = arguments;
-    job.clean_up = Some(["docker", "kill", &name].map(str::to_owned).into());
+    // Not `kill`: the container may be there and not have started.
+    job.clean_up = Some(["docker", "rm", "--force", &name].map(str::to_owned).into());
 }
 
 #[cfg(test)]
@@ -67,8 +68,8 @@ mod tests {
         assert!(line.contains("--env=TOKEN") && !line.contains("s3cret"), "{line}");
         assert!(line.ends_with("debian:12 true"), "{line}");
         assert_eq!(job.env["TOKEN"], "s3cret");
-        let kill = job.clean_up.unwrap();
-        assert_eq!(kill[..2], ["docker", "kill"]);
-        assert!(line.contains(&format!("--name {}", kill[2])), "{line}");
+        let remove = job.clean_up.unwrap();
+        assert_eq!(remove[..3], ["docker", "rm", "--force"]);
+        assert!(line.contains(&format!("--name {}", remove[3])), "{line}");
     }
 }

@@ -2,8 +2,7 @@
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
-use std::process::{ExitCode, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -19,31 +18,36 @@ const SHORT_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Looks after a command on a thread of its own.
 pub(super) struct Guard {
-    over: Arc<Mutex<Option<Limit>>>,
+    duty: Arc<Mutex<Duty>>,
+}
+
+/// Held by the thread for as long as it does something.
+#[derive(Default)]
+struct Duty {
+    /// Which limit the command was ended for.
+    over: Option<Limit>,
+    /// Whether there is nothing left to look after.
+    is_over: bool,
 }
 
 impl Guard {
     pub(super) fn start(control: UnixStream, command: Pid, job: &Job) -> Guard {
-        let over = Arc::new(Mutex::new(None));
-        let watch = Watch {
-            control,
-            command,
-            limits: job.limits,
-            clean_up: job.clean_up.clone(),
-            over: Arc::clone(&over),
-        };
+        let duty = Arc::<Mutex<Duty>>::default();
+        let watch = Watch { control, command, limits: job.limits, duty: Arc::clone(&duty) };
         let thread = std::thread::Builder::new().spawn(move || watch.run());
         if thread.is_err() {
             // Nothing may run that nobody can end.
             let _ = kill_process_group(command, Signal::KILL);
             tree::signal(Signal::KILL);
         }
-        Guard { over }
+        Guard { duty }
     }
 
-    /// Which limit the command was ended for.
+    /// From here on nothing is signalled any more. Returns the limit that the command was ended for.
     pub(super) fn finish(self) -> Option<Limit> {
-        *self.over.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut duty = lock(&self.duty);
+        duty.is_over = true;
+        duty.over
     }
 }
 
@@ -51,8 +55,7 @@ struct Watch {
     control: UnixStream,
     command: Pid,
     limits: Limits,
-    clean_up: Option<Vec<String>>,
-    over: Arc<Mutex<Option<Limit>>>,
+    duty: Arc<Mutex<Duty>>,
 }
 
 impl Watch {
@@ -62,7 +65,12 @@ impl Watch {
         loop {
             // Without a time limit the limits are not watched, but orders still come.
             let _ = self.control.set_read_timeout(Some(interval));
-            match self.control.read(&mut order) {
+            let read = self.control.read(&mut order);
+            let mut duty = lock(&self.duty);
+            if duty.is_over {
+                return;
+            }
+            match read {
                 Ok(0) => return self.end(),
                 Ok(_) if order[0] == TERMINATE => tree::signal(Signal::TERM),
                 Ok(_) => {}
@@ -70,7 +78,7 @@ impl Watch {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     let usage = tree::usage(self.limits.processes);
                     if let Some(limit) = self.exceeded(usage) {
-                        *self.over.lock().unwrap_or_else(PoisonError::into_inner) = Some(limit);
+                        duty.over = Some(limit);
                         return self.end();
                     }
                     let many = usage.processes > self.limits.processes / 4;
@@ -95,20 +103,9 @@ impl Watch {
     fn end(&self) {
         let _ = kill_process_group(self.command, Signal::KILL);
         tree::signal(Signal::KILL);
-        if let Some(arguments) = &self.clean_up {
-            let _: ExitCode = clean_up(arguments);
-        }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the one place that starts processes")]
-fn clean_up(arguments: &[String]) -> ExitCode {
-    let Some((program, arguments)) = arguments.split_first() else { return ExitCode::FAILURE };
-    let mut command = std::process::Command::new(program);
-    command.args(arguments).env("PATH", crate::backend::PATH);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(_) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+fn lock(duty: &Mutex<Duty>) -> MutexGuard<'_, Duty> {
+    duty.lock().unwrap_or_else(PoisonError::into_inner)
 }

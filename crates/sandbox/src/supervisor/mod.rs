@@ -4,6 +4,7 @@
 //! its own, becomes the supervisor's child in the end. So it can end all of it. It does when the command ends, and
 //! when the server closes the control socket, which the kernel does for a server that was killed.
 
+mod clean_up;
 mod guard;
 mod limits;
 mod receive;
@@ -118,15 +119,14 @@ fn describe(job: &Job, error: &io::Error) -> String {
 fn attend(command: Pid, job: &Job, control: UnixStream) -> Ended {
     let guard = Guard::start(control, command, job);
     let status = wait_for(command);
-    let left_running = tree::end_all(command);
+    // Before anything else is started: the guard would end that too.
     let over = guard.finish();
-    Ended {
-        code: status.and_then(WaitStatus::exit_status),
-        signal: status.and_then(WaitStatus::terminating_signal),
-        over,
-        left_running,
-        problem: None,
+    let left_running = tree::end_all(command);
+    let code = status.and_then(WaitStatus::exit_status);
+    if code.is_none() {
+        clean_up::clean_up(job);
     }
+    Ended { code, signal: status.and_then(WaitStatus::terminating_signal), over, left_running, problem: None }
 }
 
 /// Reaps children, adopted ones too, until the command is among them.

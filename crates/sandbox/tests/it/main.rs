@@ -9,6 +9,7 @@
 
 mod bubblewrap;
 mod confinement;
+mod docker;
 mod ends;
 mod limits;
 mod streams;
