@@ -1,10 +1,12 @@
 //! Lets a tool call other tools, by the same rules as a model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::{ClarifyRequest, SecretRequest};
+use petasos_core::model::ToolSpec;
 use petasos_core::run::EMIT_OUTPUT;
 use petasos_core::state::{Call, CallKind, Progress};
 use petasos_core::step::{Permission, PlannedCall, ToolKind};
@@ -17,6 +19,10 @@ use crate::observers;
 use crate::tool_run::ToolRun;
 
 impl Dispatch for ToolRun {
+    fn spec(&self, tool: &str) -> Option<Arc<ToolSpec>> {
+        self.around.shared.tools.spec(tool).cloned()
+    }
+
     fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
         let tool = tool.to_owned();
         async move { self.dispatch(&tool, input).await }.boxed()

@@ -99,6 +99,9 @@ pub struct Invocation {
 
 /// Lets a tool call others, by the same rules as a model.
 pub trait Dispatch: Send + Sync {
+    /// How a model is told about a tool, if it is there.
+    fn spec(&self, tool: &str) -> Option<Arc<ToolSpec>>;
+
     /// Carries out a call. One that would have to ask a person fails.
     fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput>;
 }
@@ -111,6 +114,11 @@ impl Dispatcher {
     /// Calls go to `dispatch`.
     pub fn new(dispatch: impl Dispatch + 'static) -> Self {
         Dispatcher(Arc::new(dispatch))
+    }
+
+    /// How a model is told about a tool, if it is there.
+    pub fn spec(&self, tool: &str) -> Option<Arc<ToolSpec>> {
+        self.0.spec(tool)
     }
 
     /// Carries out a call. One that would have to ask a person fails.

@@ -63,9 +63,14 @@ async fn start(allow: &[&str], engine: Option<Arc<dyn SearchEngine>>) -> TestSer
 /// What a call comes to: its text, and whether it failed.
 async fn call(server: &TestServer, tool: &str, input: Value) -> (String, bool) {
     let session = server.session().await;
-    server.model.script([Reply::tool_call(tool, input), Reply::text("Done.")]);
-    let mut stream = server.client.stream(&session, "").await;
-    server.client.message(&session, "go").await.expect(200);
+    result(server, &session, Reply::tool_call(tool, input)).await
+}
+
+/// What the only call of a turn comes to.
+async fn result(server: &TestServer, session: &str, call: Reply) -> (String, bool) {
+    server.model.script([call, Reply::text("Done.")]);
+    let mut stream = server.client.stream(session, "").await;
+    server.client.message(session, "go").await.expect(200);
     let frames = stream.until_idle().await;
     assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
     let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
@@ -105,6 +110,20 @@ async fn a_page_made_to_take_long_holds_nobody_up() {
     assert!(!is_error && text.contains("before\n[The page takes too long"), "{text}");
     // This test has one thread. If that one had read the page, few would have had an answer meanwhile.
     assert!(answered > 100, "{answered}");
+}
+
+#[tokio::test]
+async fn a_script_reads_pages_too() {
+    let web = web().await;
+    let server = start(&["127.0.0.1"], None).await;
+    let policy = json!({ "name": "execute_code", "permissionPolicy": { "type": "always_allow" } });
+    let agent =
+        server.agent_with(json!({ "tools": [{ "type": "agent_toolset", "configs": [policy] }] })).await;
+    let session = server.client.session(&agent).await;
+    let code = format!("from petasos_tools import web_extract\nprint(web_extract('{web}/page'))");
+    let script = Reply::tool_call("execute_code", json!({ "code": code }));
+    let (text, is_error) = result(&server, &session, script).await;
+    assert!(!is_error && text.contains("# Hello"), "{text}");
 }
 
 #[tokio::test]

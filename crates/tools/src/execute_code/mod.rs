@@ -29,16 +29,11 @@ const MAX_CALLS: usize = 50;
 /// The longest call.
 const MAX_CALL_BYTES: u64 = 2 * 1024 * 1024;
 
-/// The tools that a script can call, with their arguments in order.
-const CALLABLE: &[(&str, &[&str])] = &[
-    ("terminal", &["command", "timeout", "workdir"]),
-    ("read_file", &["path", "offset", "limit"]),
-    ("write_file", &["path", "content"]),
-    ("patch", &["mode", "path", "old_string", "new_string", "replace_all", "patch"]),
-    ("search_files", &["pattern", "target", "path", "file_glob", "limit"]),
-    ("web_search", &["query", "limit"]),
-    ("web_extract", &["urls"]),
-];
+/// The tools that a script can call, if they are there.
+const CALLABLE: [&str; 7] =
+    ["terminal", "read_file", "write_file", "patch", "search_files", "web_search", "web_extract"];
+/// What a script cannot ask for.
+const BACKGROUND: &str = "background";
 
 /// Runs scripts.
 #[derive(Clone)]
@@ -96,10 +91,8 @@ impl ExecuteCode {
         let workspace = self.workspaces.open(&invocation)?;
         let script = format!("{OURS}/code/{}.py", invocation.tool_use_id);
         workspace.write_file(script.as_ref(), input.code.as_bytes())?;
-        let names: Map<String, Value> =
-            CALLABLE.iter().map(|(name, arguments)| ((*name).to_owned(), json!(arguments))).collect();
-        let names = Value::Object(names).to_string();
-        let arguments = ["python3", "-u", "-c", BOOTSTRAP, &script, &names];
+        let functions = functions(invocation.dispatcher.as_ref());
+        let arguments = ["python3", "-u", "-c", BOOTSTRAP, &script, &functions];
         let shell = Shell::new(&self.sandbox, &workspace, &invocation);
         let process = shell.run_with(arguments.map(str::to_owned).into(), Streams::Separate)?;
         let mut collector = Collector::new(&invocation.tool_use_id);
@@ -128,6 +121,18 @@ impl ExecuteCode {
             None => Ok(ToolOutput::ok(text.to_string())),
         }
     }
+}
+
+/// The tools that a script can call and the names of their arguments in order, as JSON.
+fn functions(dispatcher: Option<&Dispatcher>) -> String {
+    let specs = CALLABLE.iter().filter_map(|name| dispatcher?.spec(name));
+    let functions: Map<String, Value> = specs
+        .map(|spec| {
+            let names = spec.input_schema["properties"].as_object().into_iter().flat_map(Map::keys);
+            (spec.name.clone(), names.filter(|name| *name != BACKGROUND).cloned().collect())
+        })
+        .collect();
+    Value::Object(functions).to_string()
 }
 
 /// One script that runs.
@@ -186,8 +191,8 @@ impl Run<'_> {
                 "A script may call tools {MAX_CALLS} times, and this was one more."
             ));
         }
-        let callable = CALLABLE.iter().any(|(name, _)| *name == call.tool);
-        let asks_for_too_much = call.input.contains_key("background");
+        let callable = CALLABLE.contains(&call.tool.as_str());
+        let asks_for_too_much = call.input.contains_key(BACKGROUND);
         match dispatcher {
             Some(dispatcher) if callable && !asks_for_too_much => {
                 dispatcher.call(&call.tool, call.input).await

@@ -4,18 +4,25 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use petasos_tools::{Dispatch, Dispatcher, Invocation, ToolOutput};
+use petasos_core::model::ToolSpec;
+use petasos_net::{Client, Options};
+use petasos_tools::{Dispatch, Dispatcher, Invocation, ToolOutput, Toolbox};
 use serde_json::{Map, Value, json};
 
 use crate::world::World;
 
 /// Answers calls with what it was asked, and writes them down.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Echo {
     calls: Arc<Mutex<Vec<Value>>>,
+    tools: Toolbox,
 }
 
 impl Dispatch for Echo {
+    fn spec(&self, tool: &str) -> Option<Arc<ToolSpec>> {
+        self.tools.spec(tool).cloned()
+    }
+
     fn call(&self, tool: &str, input: Map<String, Value>) -> BoxFuture<'_, ToolOutput> {
         self.calls.lock().unwrap().push(json!([tool, input]));
         let output = match tool {
@@ -28,7 +35,8 @@ impl Dispatch for Echo {
 }
 
 async fn run(world: &World, code: &str) -> (Value, Vec<Value>) {
-    let echo = Echo::default();
+    let tools = world.toolbox.clone().with_web(Client::new(&Options::default()), None);
+    let echo = Echo { calls: Arc::default(), tools };
     let mut call: Invocation = world.invocation(json!({ "code": code }));
     call.dispatcher = Some(Dispatcher::new(echo.clone()));
     let output = world.call("execute_code", call).await;
@@ -40,8 +48,9 @@ async fn run(world: &World, code: &str) -> (Value, Vec<Value>) {
 async fn a_script_calls_tools_and_prints() {
     let world = World::new();
     let code = "
-from petasos_tools import read_file, terminal, web_search, write_file, ToolError
+from petasos_tools import read_file, terminal, web_extract, web_search, write_file, ToolError
 print(read_file('notes.txt', limit=5)['heard'])
+print(web_extract('https://a/')['heard'], terminal('ls', 30)['heard'])
 print(terminal(command='ls')['heard']['command'])
 print(web_search('x'))
 try:
@@ -51,14 +60,13 @@ except ToolError as error:
 open('made.txt', 'w').write('x')
 ";
     let (result, calls) = run(&world, code).await;
-    let printed =
-        "{'path': 'notes.txt', 'limit': 5}\nls\nplain text\nrefused: write_file would have to ask\n";
+    let printed = "{'path': 'notes.txt', 'limit': 5}\n{'url': 'https://a/'} {'command': 'ls', 'timeout': 30}\nls\nplain text\nrefused: write_file would have to ask\n";
     assert_eq!(
         (result["output"].as_str(), result["exit_code"].as_i64()),
         (Some(printed), Some(0)),
         "{result}"
     );
-    assert_eq!(result["tool_calls_made"], 4);
+    assert_eq!(result["tool_calls_made"], 6);
     assert_eq!(calls[0], json!(["read_file", { "path": "notes.txt", "limit": 5 }]));
     assert!(world.workspace().join("made.txt").exists());
 }
