@@ -47,13 +47,19 @@ impl<'a> Changes<'a> {
             }
             _ => {}
         }
-        let mut after = text.clone();
-        for place in found.iter().rev() {
+        let (mut after, mut end) = (String::with_capacity(text.len()), 0);
+        for place in &found {
+            // Lines that look alike may be found in places that overlap.
+            let Some(between) = text.get(end..place.range.start) else { continue };
             let there = text.get(place.range.clone()).unwrap_or_default();
-            let new =
-                if place.exact { new.to_owned() } else { reindented(there, old, new.trim_matches('\n')) };
-            after.replace_range(place.range.clone(), &new);
+            after.push_str(between);
+            match place.exact {
+                true => after.push_str(new),
+                false => after.push_str(&reindented(there, old, new.trim_matches('\n'))),
+            }
+            end = place.range.end;
         }
+        after.push_str(text.get(end..).unwrap_or_default());
         self.put(path, Some(after));
         Ok(())
     }

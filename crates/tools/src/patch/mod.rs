@@ -4,6 +4,8 @@ mod apply;
 mod locate;
 mod parse;
 
+use std::time::Duration;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
@@ -18,6 +20,9 @@ use crate::output::bounded;
 use crate::tool::{Invocation, Tool, ToolOutput};
 use crate::workspace::{Workspace, Workspaces};
 use apply::Changes;
+
+/// How long may be looked for the smallest difference. After that any one does.
+const MAX_DIFF_TIME: Duration = Duration::from_secs(2);
 
 /// Changes files.
 #[derive(Clone)]
@@ -114,7 +119,7 @@ fn diff(workspace: &Workspace, invocation: &Invocation, files: &[apply::Changed]
     for file in files {
         let (before, after) =
             (file.before.as_deref().unwrap_or_default(), file.after.as_deref().unwrap_or_default());
-        let diff = TextDiff::from_lines(before, after);
+        let diff = TextDiff::configure().timeout(MAX_DIFF_TIME).diff_lines(before, after);
         text += &diff.unified_diff().context_radius(2).header(&file.path, &file.path).to_string();
     }
     bounded(workspace, &invocation.tool_use_id, text)

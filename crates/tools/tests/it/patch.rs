@@ -119,3 +119,23 @@ async fn a_patch_is_all_or_nothing() {
         assert_eq!(content(&world).await, "a\n", "{text}");
     }
 }
+
+#[tokio::test]
+async fn a_change_in_a_million_places_is_made_in_one_go() {
+    let lines = |word: &str| {
+        (0..200_000).map(|number| format!("{word}{word}{word}{word} {number}\n")).collect::<String>()
+    };
+    let world = with_file(&lines("e")).await;
+    let input = json!({ "path": "file", "old_string": "e", "new_string": "ff", "replace_all": true });
+    let result = world.ok("patch", input).await;
+    assert!(result["diff"].as_str().unwrap().ends_with("+ffffffff 199999\n"));
+    assert!(content(&world).await == lines("ff"));
+}
+
+#[tokio::test]
+async fn places_that_overlap_are_changed_once() {
+    let world = with_file("  a\n  a\n  a\n").await;
+    let input = json!({ "path": "file", "old_string": "a \na ", "new_string": "b", "replace_all": true });
+    world.ok("patch", input).await;
+    assert_eq!(content(&world).await, "  b\n  a\n");
+}
