@@ -12,6 +12,8 @@ use crate::workspace::Workspace;
 
 /// The most characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 500;
+/// How much memory a line may take, with those around it that are shown. Longer lines are no text for people.
+const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 /// How much memory a pattern may take.
 const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
@@ -26,6 +28,7 @@ pub(super) fn search(
     let context = if input.output_mode == OutputMode::Content { input.context } else { 0 };
     let mut searcher = SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(MAX_LINE_BYTES))
         .line_number(true)
         .before_context(context)
         .after_context(context)
@@ -34,9 +37,12 @@ pub(super) fn search(
         // Opened beneath the workspace: what was a file may be a link by now.
         let Ok(file) = workspace.open_file(&path) else { continue };
         let mut found = Found { path: &path, mode: input.output_mode, count: 0, context: Vec::new(), page };
-        // A file that cannot be read to its end is no reason not to look at the others.
-        let _ = searcher.search_reader(&matcher, file.into_std(), &mut found);
+        let searched = searcher.search_reader(&matcher, file.into_std(), &mut found);
         let count = found.count;
+        // A file that cannot be read to its end is no reason not to look at the others.
+        if searched.is_err() {
+            page.not_searched.push(path.display().to_string());
+        }
         if count > 0 {
             let shown = path.display().to_string();
             match input.output_mode {

@@ -21,6 +21,8 @@ use crate::workspace::Workspaces;
 const DEFAULT_RESULTS: usize = 50;
 const MAX_RESULTS: usize = 500;
 const MAX_CONTEXT: usize = 10;
+/// How many files that were left out are named.
+const MAX_NAMED: usize = 5;
 /// How long a search may take.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
@@ -112,7 +114,7 @@ impl SearchFiles {
         let deadline = Instant::now() + MAX_TIME;
         let files =
             walk::Files::below(&workspace, input.path.as_deref(), input.file_glob.as_deref(), deadline)?;
-        let mut page = Page { limit, offset: input.offset, total: 0, rows: Vec::new() };
+        let mut page = Page { limit, offset: input.offset, ..Page::default() };
         match input.target {
             Target::Files => find_names(files, &input.pattern, &mut page)?,
             Target::Content => content::search(&workspace, files, &input, &mut page)?,
@@ -128,17 +130,22 @@ impl SearchFiles {
         }
         if Instant::now() >= deadline {
             text["note"] = "The search took too long and is not complete; search a smaller part.".into();
+        } else if let Some(note) = page.note() {
+            text["note"] = note.into();
         }
         Ok(ToolOutput::ok(bounded(&workspace, &invocation.tool_use_id, text.to_string())))
     }
 }
 
 /// The part of the results that is shown.
+#[derive(Default)]
 struct Page {
     limit: usize,
     offset: usize,
     total: usize,
     rows: Vec<Value>,
+    /// Files that were not searched to their end.
+    not_searched: Vec<String>,
 }
 
 impl Page {
@@ -147,6 +154,17 @@ impl Page {
             self.rows.push(row());
         }
         self.total += 1;
+    }
+
+    /// What is to be said about files that were not searched to their end.
+    fn note(&self) -> Option<String> {
+        let some: Vec<&str> = self.not_searched.iter().take(MAX_NAMED).map(String::as_str).collect();
+        let more = self.not_searched.len() - some.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = some.join(", ");
+        (!some.is_empty()).then(|| {
+            format!("Not searched to the end, because a line is too long or cannot be read: {named}{more}.")
+        })
     }
 }
 

@@ -91,3 +91,12 @@ async fn what_cannot_be_searched_says_why() {
     world.ok("terminal", json!({ "command": "printf 'greet\\000greet\\n' > binary; mkfifo pipe" })).await;
     assert_eq!(world.ok("search_files", json!({ "pattern": "greet", "path": "." })).await["total_count"], 5);
 }
+
+#[tokio::test]
+async fn a_line_without_end_is_left_out_and_named() {
+    let world = world().await;
+    std::fs::write(world.workspace().join("endless.json"), "greet".repeat(4 << 20)).unwrap();
+    let result = world.ok("search_files", json!({ "pattern": r"fn greet\(" })).await;
+    assert_eq!(paths(&result), ["src/greet.rs"]);
+    assert!(result["note"].as_str().unwrap().ends_with("cannot be read: endless.json."), "{result}");
+}
