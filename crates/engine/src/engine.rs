@@ -26,6 +26,7 @@ use crate::injected::Injected;
 use crate::memory::{MemorySettings, MemoryTool};
 use crate::metrics::Metrics;
 use crate::observers::Observers;
+use crate::own_workspace;
 use crate::rest::Resting;
 use crate::routines::{CallbackBody, Runs};
 use crate::secrets::Secrets;
@@ -182,6 +183,7 @@ impl Engine {
             wake(&self.shared, tenant, session_id);
         }
         self.shared.tasks.spawn(expiry::watch(Arc::clone(&self.shared)));
+        self.shared.tasks.spawn(own_workspace::remove_noted(Arc::clone(&self.shared)));
         self.recover_runs().await?;
         Ok(running.len())
     }

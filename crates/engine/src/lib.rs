@@ -38,6 +38,7 @@ mod observed;
 mod observers;
 mod opening;
 mod output_filter;
+mod own_workspace;
 mod plan;
 mod plugin_agent;
 mod plugin_commands;

@@ -81,6 +81,15 @@ pub(crate) fn tell_after(shared: &Arc<Shared>, session_id: &SessionId, other: &S
     }
 }
 
+/// Waits until the observers of a session were told everything so far, or the server stops.
+pub(crate) async fn told(shared: &Arc<Shared>, session_id: &SessionId) {
+    if !shared.hooks.is_empty() {
+        let (say, hears) = oneshot::channel();
+        queue(shared, session_id, Entry::Say(say));
+        drop(hears.await);
+    }
+}
+
 fn queue(shared: &Arc<Shared>, session_id: &SessionId, entry: Entry) {
     let mut queues = lock(&shared.observers.queues);
     match queues.get_mut(session_id) {

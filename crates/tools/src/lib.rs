@@ -19,6 +19,7 @@ mod process;
 mod processes;
 mod read_file;
 mod redact;
+mod removal;
 pub mod request_secret;
 mod search_files;
 mod shell;
@@ -35,6 +36,7 @@ pub use coerce::coerce;
 pub use commands::{ApprovalMode, Approvals};
 pub use output::bounded;
 pub use redact::Redactor;
+pub use removal::SessionWorkspace;
 pub use tool::{
     Audience, CommandOutput, Dispatch, Dispatcher, Filter, Invocation, OutputFilter, Risk, Tool, ToolOutput,
 };

@@ -4,8 +4,8 @@
 //! told that they are gone.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use petasos_sandbox::{Ended, Process};
@@ -21,6 +21,8 @@ const MAX_RUNNING: usize = 16;
 const MAX_REMEMBERED: usize = 64;
 /// How much of the output of each is kept.
 const MAX_OUTPUT: usize = 200_000;
+/// How long one is remembered after its end.
+const MAX_MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long one may run.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -41,6 +43,7 @@ pub(crate) struct Entry {
     stdin: tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
     log: Mutex<Log>,
     ended: watch::Receiver<Option<Ended>>,
+    ended_at: OnceLock<Instant>,
     kill: Mutex<Option<oneshot::Sender<()>>>,
 }
 
@@ -64,6 +67,10 @@ impl Processes {
         redactor: Redactor,
     ) -> Result<String, String> {
         let mut all = lock(&self.entries);
+        all.retain(|_, entries| {
+            entries.retain(|_, entry| !entry.ended_long_ago());
+            !entries.is_empty()
+        });
         let entries = all.entry(workspace.path().to_owned()).or_default();
         let running = entries.values().filter(|entry| entry.ended().is_none()).count();
         if running >= MAX_RUNNING {
@@ -80,6 +87,14 @@ impl Processes {
         let id = format!("proc_{}", uuid::Uuid::now_v7().simple());
         entries.insert(id.clone(), look_after(id.clone(), command, process, redactor));
         Ok(id)
+    }
+
+    /// Ends all commands of a workspace that is there no more for anybody, and forgets them.
+    pub(crate) fn forget(&self, workspace: &Path) {
+        // They are known by where it really is. One that was never made has none.
+        let Ok(workspace) = workspace.canonicalize() else { return };
+        let entries = lock(&self.entries).remove(&workspace);
+        entries.iter().flat_map(BTreeMap::values).for_each(|entry| entry.kill());
     }
 
     /// The command of that id, if it belongs to the workspace.
@@ -105,6 +120,7 @@ fn look_after(id: String, command: &str, process: Process, mut redactor: Redacto
         stdin: tokio::sync::Mutex::new(stdin),
         log: Mutex::default(),
         ended,
+        ended_at: OnceLock::new(),
         kill: Mutex::new(Some(kill)),
     });
     let reading = Arc::clone(&entry);
@@ -128,6 +144,7 @@ fn look_after(id: String, command: &str, process: Process, mut redactor: Redacto
         lock(&reading.log).push(&redactor.finish());
         // Whatever still runs of it ends here.
         drop(handle);
+        let _ = reading.ended_at.set(Instant::now());
         teller.send_replace(Some(ended));
         *reading.stdin.lock().await = None;
     });
@@ -138,6 +155,10 @@ impl Entry {
     /// How it ended, if it has.
     pub(crate) fn ended(&self) -> Option<Ended> {
         self.ended.borrow().clone()
+    }
+
+    fn ended_long_ago(&self) -> bool {
+        self.ended_at.get().is_some_and(|at| at.elapsed() > MAX_MEMORY)
     }
 
     /// Waits for its end.

@@ -1,6 +1,7 @@
 //! The tools that a server has.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use petasos_core::model::ToolSpec;
@@ -42,6 +43,8 @@ pub struct Toolbox {
     mcp: McpServers,
     /// Where tools work and long results are kept, if anywhere.
     workspaces: Option<Workspaces>,
+    /// The commands in the background there.
+    processes: Processes,
 }
 
 /// A tool, and how models are told about it. That is made once, because every model call reads it.
@@ -55,8 +58,8 @@ impl Toolbox {
     /// The built-in tools.
     pub fn builtin(options: Options) -> Self {
         let Options { workspaces, sandbox, approvals } = options;
-        let processes = Processes::default();
         let mut toolbox = Toolbox { workspaces: Some(workspaces.clone()), ..Toolbox::default() };
+        let processes = toolbox.processes.clone();
         toolbox.add(ExecuteCode { workspaces: workspaces.clone(), sandbox: sandbox.clone() });
         toolbox.add(Patch { workspaces: workspaces.clone() });
         toolbox.add(ReadFile { workspaces: workspaces.clone() });
@@ -98,6 +101,11 @@ impl Toolbox {
         self.workspaces.as_ref()
     }
 
+    /// Ends the commands in the background of a workspace, and forgets them.
+    pub fn end_commands(&self, workspace: &Path) {
+        self.processes.forget(workspace);
+    }
+
     /// The MCP servers.
     pub fn mcp(&self) -> &McpServers {
         &self.mcp
@@ -119,6 +127,11 @@ impl Toolbox {
     /// The tool of that name; `shell` is `terminal`.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(canonical_name(name)).map(|known| &known.tool)
+    }
+
+    /// How models are told about the tool of that name.
+    pub fn spec(&self, name: &str) -> Option<&Arc<ToolSpec>> {
+        self.tools.get(canonical_name(name)).map(|known| &known.spec)
     }
 
     /// How models are told about the tools that are of use to somebody, by name.

@@ -31,6 +31,11 @@ impl Workspaces {
         Workspaces { root }
     }
 
+    /// The directory that they are all in.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The workspace of a call. The first use makes it.
     pub fn open(&self, invocation: &Invocation) -> Result<Workspace, String> {
         let Invocation { tenant, agent_id, user_id, session_id, .. } = invocation;

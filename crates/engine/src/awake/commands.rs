@@ -8,6 +8,7 @@ use petasos_core::metadata::metadata_problem;
 use petasos_core::state::{ActionKind, Call};
 use petasos_core::step::{Change, Input, UserEvent};
 use petasos_hooks::Observation;
+use petasos_tools::SessionWorkspace;
 use serde_json::Value;
 
 use super::{Actor, interrupt};
@@ -16,7 +17,7 @@ use crate::agents::merge_by_key;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::sessions::{SessionChange, Submission};
-use crate::{observers, opening};
+use crate::{observers, opening, own_workspace};
 
 impl Actor {
     /// Carries out a command. An error here is one that the session cannot live with.
@@ -41,6 +42,9 @@ impl Actor {
             }
             Command::Archive { reply } => {
                 let result = self.feed_input(Input::Archive).await.map(drop);
+                if let (Ok(()), Some(own)) = (&result, self.own_workspace()) {
+                    own_workspace::end_commands(&self.shared, &own);
+                }
                 answer(reply, result)
             }
         }
@@ -116,10 +120,18 @@ impl Actor {
         }
         self.under_way.clear();
         self.delete_threads().await;
+        let own = self.own_workspace();
+        if let Some(own) = &own {
+            own_workspace::note_removal(&self.shared, own).await;
+        }
         let deleted = self.shared.store.delete_session(&self.header.tenant, &self.header.id).await;
         match deleted {
             Ok(_) => {
                 observers::tell(&self.shared, self.turn_of(&self.state), Observation::SessionFinalize);
+                if let Some(own) = own {
+                    own_workspace::end_commands(&self.shared, &own);
+                    self.remove_after_hooks(own);
+                }
                 drop(reply.send(Ok(())));
                 End::Gone
             }
@@ -130,6 +142,19 @@ impl Actor {
                 end
             }
         }
+    }
+
+    fn own_workspace(&self) -> Option<SessionWorkspace> {
+        own_workspace::of(&self.header, self.root())
+    }
+
+    /// Removes the session's files once hooks, which run among them, were told of its end.
+    fn remove_after_hooks(&self, own: SessionWorkspace) {
+        let shared = Arc::clone(&self.shared);
+        self.shared.tasks.spawn(async move {
+            observers::told(&shared, &own.session_id).await;
+            own_workspace::remove(&shared, &own).await;
+        });
     }
 
     /// Removes the logs of this session's subagents. One that cannot be removed is an orphan, and does no harm.

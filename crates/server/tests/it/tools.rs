@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use petasos_core::ids::TenantId;
+use petasos_store::SessionStore;
 use petasos_testkit::{Reply, Setup, TestServer, within};
+use petasos_tools::{SessionWorkspace, Workspaces};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -277,4 +280,84 @@ async fn what_the_model_is_told_about_all_tools_is_small() {
     assert!(sizes.len() >= 10, "{sizes:?}");
     let total: usize = sizes.iter().map(|(_, size)| size).sum();
     assert!(total < 12_000, "{total} bytes: {sizes:?}");
+}
+
+/// Starts a command in the background of a session, and returns its process.
+async fn in_the_background(server: &TestServer, session: &str, workspaces: &Path) -> String {
+    let command = json!({ "command": "echo $$ > pid; sleep 600", "background": true });
+    server.model.script([Reply::tool_call("terminal", command), Reply::text("Done.")]);
+    let mut stream = server.client.stream(session, "").await;
+    server.client.message(session, "go").await.expect(200);
+    stream.until_idle().await;
+    file(workspaces, "pid").await
+}
+
+fn session_workspace(agent: &str, session: &str) -> SessionWorkspace {
+    SessionWorkspace {
+        tenant: TenantId::default_tenant(),
+        agent_id: agent.parse().unwrap(),
+        session_id: session.parse().unwrap(),
+    }
+}
+
+async fn vanishes(path: &Path) {
+    within("a workspace to go", async {
+        while path.exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_session_alone_goes_with_it() {
+    let (server, workspaces) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    let session = server.client.session(&agent).await;
+    let path = Workspaces::new(workspaces.path().to_owned()).path_of(&session_workspace(&agent, &session));
+    let pid = in_the_background(&server, &session, workspaces.path()).await;
+    server.client.post(&format!("/v1/sessions/{session}/archive"), json!({})).await.expect(200);
+    gone(&pid).await;
+    assert!(path.join("pid").exists(), "an archived session keeps its files");
+    server.client.delete(&format!("/v1/sessions/{session}")).await;
+    vanishes(&path).await;
+
+    let session = server.client.session(&agent).await;
+    let path = Workspaces::new(workspaces.path().to_owned()).path_of(&session_workspace(&agent, &session));
+    let pid = in_the_background(&server, &session, workspaces.path()).await;
+    server.client.delete(&format!("/v1/sessions/{session}")).await;
+    gone(&pid).await;
+    vanishes(&path).await;
+
+    // What is a user's stays.
+    let made = server.client.post(&format!("/v1/agents/{agent}/sessions"), json!({ "userId": "ada" })).await;
+    let session = made.expect(201)["id"].as_str().unwrap().to_owned();
+    let pid = in_the_background(&server, &session, workspaces.path()).await;
+    server.client.delete(&format!("/v1/sessions/{session}")).await;
+    assert_eq!(file(workspaces.path(), "pid").await, pid);
+    assert!(Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[tokio::test]
+async fn files_of_a_session_that_was_deleted_as_the_server_died_go_at_the_next_start() {
+    let (server, directory) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    let (alive, deleted) = (server.client.session(&agent).await, server.client.session(&agent).await);
+    let workspaces = Workspaces::new(directory.path().to_owned());
+    let [alive, deleted] = [alive, deleted].map(|session| session_workspace(&agent, &session));
+    for own in [&alive, &deleted] {
+        std::fs::create_dir_all(workspaces.path_of(own)).unwrap();
+        workspaces.note_removal(own).unwrap();
+    }
+    // Straight from the store, as if everything after that had not come about.
+    server.store().delete_session(&deleted.tenant, &deleted.session_id).await.unwrap();
+    let _server = server.restart().await;
+    vanishes(&workspaces.path_of(&deleted)).await;
+    within("the notes to go", async {
+        while !workspaces.noted_removals().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(workspaces.path_of(&alive).exists());
 }

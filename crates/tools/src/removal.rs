@@ -1,0 +1,131 @@
+//! Removes the workspaces of sessions that are deleted.
+//!
+//! A session and its files cannot go in one step. So what is to be removed is noted before the session goes, and the
+//! note is taken away after the files: a server that died in between finds it at its next start.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use petasos_core::ids::{AgentId, SessionId, TenantId};
+
+use crate::workspace::Workspaces;
+
+/// Where the notes are, beside the workspaces of tenants. No tenant has a name with a dot.
+const NOTES: &str = ".removals";
+
+/// The workspace of one session alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionWorkspace {
+    /// Whose session it is.
+    pub tenant: TenantId,
+    /// Its agent.
+    pub agent_id: AgentId,
+    /// The session.
+    pub session_id: SessionId,
+}
+
+impl Workspaces {
+    /// Where the workspace of a session is, or would be.
+    pub fn path_of(&self, own: &SessionWorkspace) -> PathBuf {
+        self.path(&own.tenant, &own.agent_id, None, &own.session_id)
+    }
+
+    /// Notes that a workspace is to be removed, if it is there. This blocks.
+    pub fn note_removal(&self, own: &SessionWorkspace) -> io::Result<()> {
+        if !self.path_of(own).exists() {
+            return Ok(());
+        }
+        fs::create_dir_all(self.root().join(NOTES))?;
+        fs::write(self.note(own), format!("{}\n{}\n{}\n", own.tenant, own.agent_id, own.session_id))
+    }
+
+    /// What was noted and not done. This blocks.
+    pub fn noted_removals(&self) -> Vec<SessionWorkspace> {
+        let notes = fs::read_dir(self.root().join(NOTES)).into_iter().flatten().flatten();
+        notes.filter_map(|note| parse(&fs::read_to_string(note.path()).ok()?)).collect()
+    }
+
+    /// Takes the note away: the session lives on. This blocks.
+    pub fn forget_removal(&self, own: &SessionWorkspace) -> io::Result<()> {
+        if_there(fs::remove_file(self.note(own)))
+    }
+
+    /// Removes a workspace with everything in it, then the note. This blocks.
+    pub fn remove(&self, own: &SessionWorkspace) -> io::Result<()> {
+        let path = self.path_of(own);
+        match fs::remove_dir_all(&path) {
+            // There are programs that take away from their owner the right to change directories.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                unlock(&path)?;
+                fs::remove_dir_all(&path)?;
+            }
+            removed => if_there(removed)?,
+        }
+        self.forget_removal(own)
+    }
+
+    fn note(&self, own: &SessionWorkspace) -> PathBuf {
+        let path = self.path_of(own);
+        self.root().join(NOTES).join(path.file_name().unwrap_or_default())
+    }
+}
+
+fn parse(note: &str) -> Option<SessionWorkspace> {
+    let mut lines = note.lines();
+    Some(SessionWorkspace {
+        tenant: lines.next()?.parse().ok()?,
+        agent_id: lines.next()?.parse().ok()?,
+        session_id: lines.next()?.parse().ok()?,
+    })
+}
+
+fn if_there(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+/// Gives the owner of a directory and of all below it the right to change them.
+fn unlock(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            unlock(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_noted_is_found_again_until_it_is_done() {
+        let directory = tempfile::tempdir().unwrap();
+        let workspaces = Workspaces::new(directory.path().join("workspaces"));
+        let own = |session: &str| SessionWorkspace {
+            tenant: TenantId::default_tenant(),
+            agent_id: "agent_1".parse().unwrap(),
+            session_id: session.parse().unwrap(),
+        };
+        let (one, two) = (own("session_1"), own("session_2"));
+        workspaces.note_removal(&one).unwrap();
+        assert_eq!(workspaces.noted_removals(), [], "there is nothing to remove");
+        for own in [&one, &two] {
+            let below = workspaces.path_of(own).join("locked/below");
+            fs::create_dir_all(&below).unwrap();
+            fs::write(below.join("file"), "x").unwrap();
+            fs::set_permissions(below, fs::Permissions::from_mode(0o500)).unwrap();
+            workspaces.note_removal(own).unwrap();
+        }
+        assert_eq!(workspaces.noted_removals().len(), 2);
+        workspaces.forget_removal(&two).unwrap();
+        assert_eq!(workspaces.noted_removals(), std::slice::from_ref(&one));
+        workspaces.remove(&one).unwrap();
+        assert_eq!(workspaces.noted_removals(), []);
+        assert!(!workspaces.path_of(&one).exists() && workspaces.path_of(&two).exists());
+        workspaces.remove(&one).unwrap();
+    }
+}
