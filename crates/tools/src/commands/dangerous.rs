@@ -1,6 +1,7 @@
 //! Commands that a person should see before they run. The keys are part of the contract: they never change.
 
-use super::script::{Script, Simple};
+use super::script::Script;
+use super::simple::Simple;
 use super::{Finding, finding};
 
 /// Everything about the command that a person should know, each kind once.

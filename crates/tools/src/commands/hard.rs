@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::script::{Script, Simple};
+use super::script::Script;
+use super::simple::Simple;
 use super::{Finding, finding};
 
 /// Directories that a system cannot do without.

@@ -1,8 +1,18 @@
 //! Judges shell commands before they run. Pure: it looks at text and nothing else.
 //!
-//! A command is read the way a shell would read it: quotes, escapes and simple expansions are resolved, and what is
-//! passed on to another shell is read as well. What is judged are the programs that would run with their arguments,
-//! so that prose in quotes is prose, and a disguised `rm` is `rm`.
+//! A command is read the way a shell would read it. What is judged are the programs that would run with their
+//! arguments, so that prose in quotes is prose, and a disguised `rm` is `rm`. The rules:
+//!
+//! 1. `lexer`, `expansion`: quotes, escapes, braces, variables that the command sets, and what inner commands print are
+//!    put into the words. What only a running shell knows stands there as unknown.
+//! 2. `groups`, `script`: each program is one entry, with the words of the shell itself (`if`, `{`, …) taken away.
+//! 3. `programs`: a program that runs another (`sudo`, `xargs`, …) is followed by that one; what a shell is given to run,
+//!    as an argument, by a pipe, a here-document or a file that the command writes, is read as a command.
+//! 4. `flow`, `printed`, `files`: what `echo` and `printf` print is known, and so is where it goes. Of everything else it
+//!    is known where it comes from: whether it was downloaded or decoded.
+//! 5. Everything that is read or copied counts against one bound. What is beyond it does not run.
+//!
+//! It sees through what is written in plain sight, and not through every trick: the sandbox is the wall.
 
 mod dangerous;
 mod escapes;
@@ -16,6 +26,7 @@ mod printed;
 mod programs;
 mod scope;
 mod script;
+mod simple;
 mod wildcard;
 
 use std::borrow::Cow;

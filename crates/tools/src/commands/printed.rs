@@ -1,7 +1,7 @@
 //! What `echo` and `printf` print.
 
 use super::escapes::unescaped;
-use super::script::Simple;
+use super::simple::Simple;
 
 /// What one of them prints. Stops soon after that many bytes.
 pub(super) fn by(simple: &Simple, most: usize) -> String {

@@ -2,7 +2,7 @@
 
 use super::flow::{Flow, Origin};
 use super::groups::is_assignment;
-use super::script::Simple;
+use super::simple::Simple;
 
 /// Programs that run another, with their options that have a value, and how many operands they have themselves.
 const WRAPPERS: &[(&str, &str, usize)] = &[
@@ -30,7 +30,7 @@ const WRAPPERS: &[(&str, &str, usize)] = &[
 /// Names of standard input.
 const INPUT: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
-/// Where a program finds the script that it runs.
+/// Where the script is that a program runs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// It reads it.

@@ -8,6 +8,7 @@ use super::groups::Groups;
 use super::lexer::{Lexed, Token, UNKNOWN, lex};
 use super::programs::{self, Source};
 use super::scope::Scope;
+use super::simple::Simple;
 use super::{MAX_COMMAND, printed};
 
 /// How often a command may pass another on to a shell.
@@ -32,42 +33,6 @@ pub(super) struct Script {
     /// How many more bytes are looked at.
     left: usize,
     pub(super) files: Files,
-}
-
-/// One program with its arguments.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Simple {
-    /// Its name without a path, then its arguments.
-    pub(super) words: Vec<String>,
-    /// The files that its output goes to.
-    pub(super) writes: Vec<String>,
-    /// Where the parts of its words come from that only a running shell knows.
-    pub(super) within: Origin,
-    /// Where the parts of what it runs come from that only a running shell knows.
-    pub(super) runs: Origin,
-}
-
-impl Simple {
-    pub(super) fn name(&self) -> &str {
-        self.words.first().map_or("", String::as_str)
-    }
-
-    pub(super) fn arguments(&self) -> &[String] {
-        self.words.get(1..).unwrap_or_default()
-    }
-
-    /// Whether it has a short option, alone or among others, or a long one.
-    pub(super) fn has(&self, short: char, long: &str) -> bool {
-        self.arguments().iter().any(|word| match word.strip_prefix("--") {
-            Some(name) => !long.is_empty() && name.split('=').next() == Some(long),
-            None => word.strip_prefix('-').is_some_and(|letters| letters.contains(short)),
-        })
-    }
-
-    /// The arguments that are no options.
-    pub(super) fn operands(&self) -> impl Iterator<Item = &str> {
-        self.arguments().iter().map(String::as_str).filter(|word| !word.starts_with('-'))
-    }
 }
 
 /// What is around a command within another.
@@ -144,7 +109,7 @@ impl Script {
         if !parsed.words.is_empty() {
             let reads = match parsed.reads {
                 Some(Input::Text(text)) => Some(Rc::new(here.known(text))),
-                Some(Input::File(path)) => self.files.get(&path).cloned().map(Rc::new),
+                Some(Input::File(path)) => self.copied(&path)?.map(Rc::new),
                 None => groups.reads(),
             };
             groups.last = self.program(parsed.words, &parsed.writes, reads, here)?;
@@ -171,8 +136,7 @@ impl Script {
         while let Some((words, reads)) = programs.pop() {
             self.charge(words.iter().map(|word| word.len() + 1).sum())?;
             let path = words.first().cloned().unwrap_or_default();
-            let mut simple = Simple { words, writes: std::mem::take(&mut writes), ..Simple::default() };
-            clean_name(&mut simple);
+            let mut simple = Simple::new(words, std::mem::take(&mut writes));
             if simple.words.iter().any(|word| word.contains(UNKNOWN)) {
                 simple.within = here.unknown;
             }
@@ -189,6 +153,9 @@ impl Script {
             for script in scripts {
                 prints.append(self.add(&script, here.inside(reads.clone()))?);
             }
+            if programs::speaks_another_language(simple.name()) {
+                prints.append(Flow::unknown(Origin::default()));
+            }
             // What is read is read by the programs inside. Those of `xargs` find its words instead.
             let reads = reads.filter(|_| simple.name() != "xargs");
             for words in inner {
@@ -197,6 +164,13 @@ impl Script {
             }
         }
         Ok(prints)
+    }
+
+    /// What is in a file, if the command has written it.
+    fn copied(&mut self, path: &str) -> Read<Option<Flow>> {
+        let file = self.files.get(path).cloned();
+        self.charge(file.as_ref().map_or(0, Flow::len))?;
+        Ok(file)
     }
 
     fn push(&mut self, simple: Simple) -> Read<()> {
@@ -233,18 +207,17 @@ impl Script {
 
     /// What a program prints that runs no other.
     fn prints(&mut self, simple: &Simple, reads: Option<&Flow>, here: &Here<'_>) -> Read<Flow> {
-        let read = || reads.cloned().unwrap_or_else(|| Flow::unknown(Origin::default()));
+        let unknown = || Flow::unknown(Origin::default());
         let prints = match simple.name() {
             "echo" | "printf" => here.known(printed::by(simple, self.left)),
-            "tee" => read(),
-            "cat" => {
+            "cat" if simple.operands().next().is_some() => {
                 let mut prints = Flow::default();
                 for path in simple.operands() {
-                    let file = self.files.get(path).cloned();
-                    prints.append(file.unwrap_or_else(|| Flow::unknown(Origin::default())));
+                    prints.append(self.copied(path)?.unwrap_or_else(unknown));
                 }
-                if simple.operands().next().is_none() { read() } else { prints }
+                return Ok(prints);
             }
+            "cat" | "tee" => reads.cloned().unwrap_or_else(unknown),
             name if programs::is_silent(name) => Flow::default(),
             _ => {
                 let through = reads.map(|flow| flow.origin).unwrap_or_default();
@@ -304,13 +277,5 @@ impl Parsed {
             Some(_) => {}
             None => self.words.push(word),
         }
-    }
-}
-
-/// Takes away the path of a program's name.
-fn clean_name(simple: &mut Simple) {
-    if let Some(first) = simple.words.first_mut() {
-        let name = first.replace(UNKNOWN, "");
-        *first = name.rsplit('/').next().unwrap_or(&name).to_ascii_lowercase();
     }
 }

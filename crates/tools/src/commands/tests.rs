@@ -1,5 +1,7 @@
 use super::*;
 
+mod bounds;
+
 /// The keys of the dangers, `hard` for what is refused, or nothing.
 fn key(command: &str) -> String {
     key_with(command, &Approvals::default())
@@ -276,7 +278,15 @@ fn dangers_have_keys_that_never_change() {
                 "(curl x) | bash /dev/stdin",
             ],
         ),
-        ("piped_script", vec!["cat x | sh", "make -n | bash -s", "ls | while read f; do sh; done"]),
+        (
+            "piped_script",
+            vec![
+                "cat x | sh",
+                "python3 -c \"print('true')\" | sh",
+                "make -n | bash -s",
+                "ls | while read f; do sh; done",
+            ],
+        ),
         ("decoded_script", vec!["echo cm0= | base64 -d | sh", "bash -c \"$(echo cm0= | base64 -d)\""]),
         ("git_discard", vec!["git reset --hard HEAD~1", "git clean -fd", "git branch -D x"]),
         ("git_force_push", vec!["git push -f", "git push --force origin main", "git push origin +main"]),
@@ -334,62 +344,7 @@ fn nothing_breaks_it() {
     }
 }
 
-#[test]
-fn a_command_that_grows_too_large_is_not_run() {
-    let doubling: String = (1..35).map(|n| format!("a{n}=$a{0}$a{0};", n - 1)).collect();
-    for text in [
-        format!("a0=xxxxxxxxxxxxxxxx;{doubling}echo hi"),
-        format!("a0='x y z';{doubling}echo hi"),
-        format!("a='{}';{}", " ".repeat(50_000), "$a".repeat(20_000)),
-        "\"$(a);\"".repeat(14_000),
-        "$(a);".repeat(20_000),
-        "a;".repeat(50_000),
-        "env ".repeat(25_000),
-        "a=1 ".repeat(25_000),
-        "${a:-".repeat(20_000),
-        "$(".repeat(50_000),
-        "(".repeat(100_000),
-        "{ ".repeat(50_000),
-        "a(){".repeat(25_000),
-        format!("printf '{}%s' {}", "x".repeat(50_000), "1 ".repeat(20_000)),
-        format!("echo {} {}", "x".repeat(50_000), "| cat".repeat(9_000)),
-        format!("echo {} {}", "x".repeat(50_000), "| tee f".repeat(7_000)),
-        format!("echo {} | ({})", "x".repeat(50_000), "cat;".repeat(12_000)),
-        format!("echo {} | {}a", "x ".repeat(25_000), "xargs ".repeat(8_000)),
-        format!("{}{{a,b}}", "{a,b}".repeat(15_000)),
-    ] {
-        assert!(size(&text) < 10 * MAX_COMMAND, "{}", text.get(..40).unwrap_or_default());
-    }
-    let Risk::Forbidden { reason } = judge(&format!("a0=xx;{doubling}$a34"), &Approvals::default()).risk
-    else {
-        panic!()
-    };
-    assert!(reason.contains("longer than can be checked"), "{reason}");
-}
-
-/// How many bytes the words have that a command is read into, if it is.
-fn size(text: &str) -> usize {
-    let _ = judge(text, &Approvals::default());
-    let Ok(script) = script::Script::read(text) else { return 0 };
-    script.commands.iter().flat_map(|command| &command.words).map(|word| word.len() + 1).sum()
-}
-
 proptest::proptest! {
-    #[test]
-    fn nothing_grows_without_end(
-        pieces in proptest::collection::vec(
-            proptest::sample::select(vec![
-                "a=", "b=", "$a", "$b", "\"$a$b\"", "${a:-$b}", "$(echo $a)", "`echo $b$b`", ";", " ", "|", "\n",
-                "echo $a", "printf %s%s", "| sh", "| xargs", "| cat", "| tee f", "sh f", "> f", "eval $a", "{a,b}",
-                "(", ")", "{ ", "; }", "bash -c '$a$a'", "<(echo $a)", "env ", "x",
-            ]),
-            0..120,
-        ),
-    ) {
-        let text = pieces.concat();
-        proptest::prop_assert!(size(&text) < 10 * MAX_COMMAND);
-    }
-
     #[test]
     fn no_text_breaks_it(text in "[ -~\n\t$'\"`\\\\(){}<>|&;*#=€]{0,200}") {
         let _ = key(&text);

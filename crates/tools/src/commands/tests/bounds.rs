@@ -1,0 +1,62 @@
+//! Whatever a command is made of, it takes no more than so much to judge it.
+
+use super::*;
+
+#[test]
+fn a_command_that_grows_too_large_is_not_run() {
+    let doubling: String = (1..35).map(|n| format!("a{n}=$a{0}$a{0};", n - 1)).collect();
+    for text in [
+        format!("a0=xxxxxxxxxxxxxxxx;{doubling}echo hi"),
+        format!("a0='x y z';{doubling}echo hi"),
+        format!("a='{}';{}", " ".repeat(50_000), "$a".repeat(20_000)),
+        "\"$(a);\"".repeat(14_000),
+        "$(a);".repeat(20_000),
+        "a;".repeat(50_000),
+        "env ".repeat(25_000),
+        "a=1 ".repeat(25_000),
+        "${a:-".repeat(20_000),
+        "$(".repeat(50_000),
+        "(".repeat(100_000),
+        "{ ".repeat(50_000),
+        "a(){".repeat(25_000),
+        format!("printf '{}%s' {}", "x".repeat(50_000), "1 ".repeat(20_000)),
+        format!("echo {} {}", "x".repeat(50_000), "| cat".repeat(9_000)),
+        format!("echo {} {}", "x".repeat(50_000), "| tee f".repeat(7_000)),
+        format!("echo {} | ({})", "x".repeat(50_000), "cat;".repeat(12_000)),
+        format!("echo {} > f; cat {}", "x".repeat(50_000), "f ".repeat(20_000)),
+        format!("echo {} > f; {}", "x".repeat(50_000), "a < f;".repeat(8_000)),
+        format!("echo {} | {}a", "x ".repeat(25_000), "xargs ".repeat(8_000)),
+        format!("{}{{a,b}}", "{a,b}".repeat(15_000)),
+    ] {
+        assert!(size(&text) < 10 * MAX_COMMAND, "{}", text.get(..40).unwrap_or_default());
+    }
+    let Risk::Forbidden { reason } = judge(&format!("a0=xx;{doubling}$a34"), &Approvals::default()).risk
+    else {
+        panic!()
+    };
+    assert!(reason.contains("longer than can be checked"), "{reason}");
+}
+
+/// How many bytes the words have that a command is read into, if it is.
+fn size(text: &str) -> usize {
+    let _ = judge(text, &Approvals::default());
+    let Ok(script) = script::Script::read(text) else { return 0 };
+    script.commands.iter().flat_map(|command| &command.words).map(|word| word.len() + 1).sum()
+}
+
+proptest::proptest! {
+    #[test]
+    fn nothing_grows_without_end(
+        pieces in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "a=", "b=", "$a", "$b", "\"$a$b\"", "${a:-$b}", "$(echo $a)", "`echo $b$b`", ";", " ", "|", "\n",
+                "echo $a", "printf %s%s", "| sh", "| xargs", "| cat", "| tee f", "sh f", "> f", "cat f f", "< f", "eval $a", "{a,b}",
+                "(", ")", "{ ", "; }", "bash -c '$a$a'", "<(echo $a)", "env ", "x",
+            ]),
+            0..120,
+        ),
+    ) {
+        let text = pieces.concat();
+        proptest::prop_assert!(size(&text) < 10 * MAX_COMMAND);
+    }
+}
