@@ -94,6 +94,8 @@ class Callbacks(unittest.TestCase):
     def test_code_that_holds_its_event_loop_holds_up_no_other_call(self):
         holds = plugin("""
             import threading
+            import petasos_host.loops
+            petasos_host.loops.PATIENCE = 0
             gate = threading.Event()
             async def hook(role, **kwargs):
                 gate.wait() if role == "hold" else None
