@@ -72,7 +72,7 @@ impl ModelCall {
         if self.is_first_turn && self.call == 1 {
             self.observe(Observation::SessionStart);
             if hooks.wants(HookEvent::PreLlmCall) {
-                let told = observers::told_so_far(&self.around.shared, &self.around.header.id);
+                let told = observers::told(&self.around.shared, &self.around.header.id);
                 // What takes longer does not delay the turn.
                 let _ = tokio::time::timeout(HEAD_START, told).await;
             }

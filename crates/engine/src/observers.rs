@@ -64,14 +64,6 @@ pub(crate) fn tell(shared: &Arc<Shared>, turn: TurnInfo, observation: Observatio
     }
 }
 
-/// Waits until the observers of a session were told everything so far.
-pub(crate) async fn told_so_far(shared: &Arc<Shared>, session_id: &SessionId) {
-    let (say, hears) = oneshot::channel();
-    queue(shared, session_id, Entry::Say(say));
-    // Nobody says so if too much waits to be told, or the server stops.
-    let _ = hears.await;
-}
-
 /// Has whatever the observers of a session are told from now on come after what those of another were told so far.
 pub(crate) fn tell_after(shared: &Arc<Shared>, session_id: &SessionId, other: &SessionId) {
     if !shared.hooks.is_empty() {
@@ -81,13 +73,30 @@ pub(crate) fn tell_after(shared: &Arc<Shared>, session_id: &SessionId, other: &S
     }
 }
 
-/// Waits until the observers of a session were told everything so far, or the server stops.
+/// Waits until the observers of a session were told everything so far. It ends early if too much waits to be told, or
+/// the server stops.
 pub(crate) async fn told(shared: &Arc<Shared>, session_id: &SessionId) {
     if !shared.hooks.is_empty() {
         let (say, hears) = oneshot::channel();
         queue(shared, session_id, Entry::Say(say));
         drop(hears.await);
     }
+}
+
+/// Does something once the observers of a session were told everything so far, unless the server stops before. It
+/// counts as theirs: no turn waits for it, and a server that stops gives it the time that hooks have.
+pub(crate) fn after_told<F>(shared: &Arc<Shared>, session_id: SessionId, work: F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let waiting = Arc::clone(shared);
+    shared.observers.tasks.spawn(async move {
+        tokio::select! {
+            () = told(&waiting, &session_id) => {}
+            () = waiting.stopping.cancelled() => return,
+        }
+        work.await;
+    });
 }
 
 fn queue(shared: &Arc<Shared>, session_id: &SessionId, entry: Entry) {
@@ -117,8 +126,10 @@ pub(crate) async fn tell_and_wait(shared: &Shared, turn: &TurnInfo, observation:
 async fn tell_all(shared: Arc<Shared>, session_id: SessionId) {
     while let Some(entry) = next(&shared, &session_id) {
         tokio::select! {
+            biased;
+            // What is left is told to nobody, and whoever waits for that has to know.
+            () = shared.stopping.cancelled() => drop(lock(&shared.observers.queues).remove(&session_id)),
             () = deal_with(&shared, entry) => {}
-            () = shared.stopping.cancelled() => return,
         }
     }
 }

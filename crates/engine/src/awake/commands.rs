@@ -148,13 +148,13 @@ impl Actor {
         own_workspace::of(&self.header, self.root())
     }
 
-    /// Removes the session's files once hooks, which run among them, were told of its end.
+    /// Removes the session's files once hooks, which run among them, were told of its end. If the server stops before,
+    /// the next start does it.
     fn remove_after_hooks(&self, own: SessionWorkspace) {
         let shared = Arc::clone(&self.shared);
-        self.shared.tasks.spawn(async move {
-            observers::told(&shared, &own.session_id).await;
-            own_workspace::remove(&shared, &own).await;
-        });
+        let session_id = own.session_id.clone();
+        let removing = async move { own_workspace::remove(&shared, &own).await };
+        observers::after_told(&self.shared, session_id, removing);
     }
 
     /// Removes the logs of this session's subagents. One that cannot be removed is an orphan, and does no harm.

@@ -1,13 +1,16 @@
 //! Hooks that panic or hang: the session goes on.
 
+use std::time::Duration;
+
 use petasos_core::event::{StopReason, ToolEffect, UserInterrupt};
 use petasos_core::step::UserEvent;
-use petasos_testkit::Reply;
+use petasos_engine::Grace;
 use petasos_testkit::tools::CountingTool;
+use petasos_testkit::{Reply, within};
 use serde_json::json;
 
 use crate::hooks::{AWAITED, BESIDE, Do, Recorder};
-use crate::world::{Setup, World, check_log, last_stop, results};
+use crate::world::{Setup, World, check_log, last_stop, results, tenant};
 
 /// What to say so that the model writes a note. A script is used once, and no turn takes another's.
 fn ask_for_note(world: &World, point: &str) -> String {
@@ -91,4 +94,20 @@ async fn a_hook_that_a_turn_waits_for_is_dropped_with_the_turn() {
         hooks.behave();
         works(&world, &id).await;
     }
+}
+
+#[tokio::test]
+async fn a_hook_that_hangs_over_a_deleted_session_does_not_keep_the_engine_from_stopping() {
+    let hooks = Recorder::new();
+    let world = World::with(Setup::default().with_hooks(&hooks)).await;
+    let id = world.session().await;
+    hooks.on("on_session_end", Do::Hang);
+    world.model.script([Reply::text("Hello.")]);
+    world.turn(&id, "go").await;
+    hooks.wait_for("on_session_end", 1).await;
+    // Its files go when its hooks are done, and it has no user, so they are its own.
+    world.engine.delete_session(&tenant(), &id).await.unwrap();
+    let grace = Grace { turns: Duration::from_secs(3600), hooks: Duration::ZERO };
+    within("the engine to stop, without time for turns that are none", world.engine.shutdown(grace)).await;
+    assert_eq!(hooks.order(&["on_session_finalize"]), [""; 0]);
 }
