@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::programs::wrapper_options;
 use super::script::Script;
 use super::simple::Simple;
 use super::{Finding, finding};
@@ -68,8 +69,7 @@ fn finds_and_deletes_system(command: &Simple) -> bool {
 
 /// Options of `sudo` itself, not those of the program that it runs.
 fn sudo_reads_stdin(command: &Simple) -> bool {
-    let own = command.arguments().iter().take_while(|word| word.starts_with('-'));
-    own.into_iter().any(|word| word == "--stdin" || !word.starts_with("--") && word.contains('S'))
+    wrapper_options(command).is_some_and(|own| own.has("S") || own.has_long("stdin"))
 }
 
 /// Whether `find` looks for something in particular.

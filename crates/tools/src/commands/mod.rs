@@ -22,6 +22,7 @@ mod flow;
 mod groups;
 mod hard;
 mod lexer;
+mod options;
 mod printed;
 mod programs;
 mod scope;

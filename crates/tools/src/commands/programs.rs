@@ -1,31 +1,49 @@
 //! What programs do with what they are given: run it, run it as a script, write it to a file.
 
 use super::flow::{Flow, Origin};
-use super::groups::is_assignment;
+use super::options::{Options, Shape, Value};
 use super::simple::Simple;
 
-/// Programs that run another, with their options that have a value, and how many operands they have themselves.
-const WRAPPERS: &[(&str, &str, usize)] = &[
-    ("sudo", "ughpCrtTUDR", 0),
-    ("doas", "uC", 0),
-    ("env", "uC", 0),
-    ("nice", "n", 0),
-    ("ionice", "cnp", 0),
-    ("time", "fo", 0),
-    ("timeout", "sk", 1),
-    ("xargs", "InPLdasE", 0),
-    ("stdbuf", "ioe", 0),
-    ("nohup", "", 0),
-    ("exec", "a", 0),
-    ("command", "", 0),
-    ("builtin", "", 0),
-    ("setsid", "", 0),
-    ("busybox", "", 0),
-    ("flock", "wE", 1),
-    ("strace", "oepPE", 0),
-    ("chroot", "", 1),
-    ("unshare", "", 0),
+/// Programs that run another, with the shape of their own options.
+const WRAPPERS: &[(&str, Shape)] = &[
+    ("sudo", Shape::new("ughpCrtTUDR", SUDO)),
+    ("doas", Shape::new("uC", &[])),
+    ("env", Shape::new("uCS", &["unset", "chdir", "split-string"])),
+    ("nice", Shape::new("n", &["adjustment"])),
+    ("ionice", Shape::new("cnp", &["class", "classdata", "pid"])),
+    ("time", Shape::new("fo", &["format", "output"])),
+    ("timeout", Shape::new("sk", &["signal", "kill-after"]).operands(1)),
+    ("xargs", Shape::new("InPLdasE", &["max-args", "max-procs", "delimiter", "arg-file", "max-chars"])),
+    ("stdbuf", Shape::new("ioe", &["input", "output", "error"])),
+    ("nohup", Shape::new("", &[])),
+    ("exec", Shape::new("a", &[])),
+    ("command", Shape::new("", &[])),
+    ("builtin", Shape::new("", &[])),
+    ("setsid", Shape::new("", &[])),
+    ("busybox", Shape::new("", &[])),
+    ("flock", Shape::new("wE", &["wait", "timeout", "conflict-exit-code"]).operands(1)),
+    ("strace", Shape::new("oepPE", &["output", "trace", "attach", "env"])),
+    ("chroot", Shape::new("", &[]).operands(1)),
+    ("unshare", Shape::new("", &[])),
 ];
+
+const SUDO: &[&str] = &[
+    "user",
+    "group",
+    "host",
+    "prompt",
+    "close-from",
+    "role",
+    "type",
+    "command-timeout",
+    "other-user",
+    "chdir",
+    "chroot",
+];
+
+const SHELL: Shape = Shape { value: Value::NextWord, ..Shape::new("oO", &["rcfile", "init-file"]) };
+/// Shells in which the name of an option may be in the same word.
+const OTHER_SHELL: Shape = Shape::new("oO", &["rcfile", "init-command"]);
 
 /// Names of standard input.
 const INPUT: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
@@ -48,18 +66,17 @@ pub(super) fn source(simple: &Simple) -> Source {
         Some(operand) if INPUT.contains(&operand) => Source::Input,
         Some(path) => Source::File(path.to_owned()),
     };
-    let of_their_own = |letters: &str, with_value: &str| {
-        let (options, operands) = own_options(simple, with_value, 0);
-        let has_script = options.iter().any(|option| is_among(option, letters));
-        if has_script { Source::Itself } else { from(operands.first().copied()) }
+    let of_their_own = |letters: &str, with_value: &'static str| {
+        let options = Options::of(simple, Shape::new(with_value, &[]));
+        if options.has(letters) { Source::Itself } else { from(options.words.first().copied()) }
     };
     match name {
         name if is_shell(name) => {
-            let (options, _) = own_options(simple, "oO", 0);
-            if options.iter().any(|option| is_among(option, "s")) && shell_text(simple).is_none() {
-                Source::Input
+            let options = shell_options(simple);
+            if options.has("c") {
+                Source::Itself
             } else {
-                of_their_own("c", "oO")
+                from(options.words.first().copied().filter(|_| !options.has("s")))
             }
         }
         "source" | "." => from(simple.arguments().first().map(String::as_str)),
@@ -88,8 +105,8 @@ pub(super) fn passed_on(simple: &Simple) -> Vec<String> {
         "su" | "script" | "flock" => after(&letter('c')).into_iter().collect(),
         "eval" => vec![simple.arguments().join(" ")],
         "ssh" => Some(ssh_command(simple).join(" ")).filter(|text| !text.is_empty()).into_iter().collect(),
-        "watch" => vec![own_options(simple, "n", 0).1.join(" ")],
-        "env" => after(&|word| word == "-S" || word == "--split-string").into_iter().collect(),
+        "watch" => vec![Options::of(simple, Shape::new("n", &["interval"])).words.join(" ")],
+        "env" => split_by_env(simple).into_iter().collect(),
         "trap" => simple.operands().next().map(str::to_owned).into_iter().collect(),
         "alias" => simple
             .operands()
@@ -110,31 +127,29 @@ pub(super) fn run_by(simple: &Simple, reads: Option<&Flow>) -> Vec<Vec<String>> 
     if simple.name() == "find" {
         return run_by_find(simple);
     }
-    let Some((_, with_value, operands)) = WRAPPERS.iter().find(|(name, _, _)| *name == simple.name()) else {
-        return Vec::new();
-    };
-    let (_, words) = own_options(simple, with_value, *operands);
-    let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    let Some(options) = wrapper_options(simple) else { return Vec::new() };
+    let mut words: Vec<String> = options.words.iter().map(|&word| word.to_owned()).collect();
     if words.is_empty() {
         return Vec::new();
     }
     if simple.name() == "xargs"
         && let Some(text) = reads.and_then(|flow| flow.text.as_deref())
     {
-        give_words(simple, &mut words, text);
+        give_words(&options, &mut words, text);
     }
     vec![words]
 }
 
+/// The options of a program that runs another, up to that one.
+pub(super) fn wrapper_options(simple: &Simple) -> Option<Options<'_>> {
+    let (_, shape) = WRAPPERS.iter().find(|(name, _)| *name == simple.name())?;
+    Some(Options::of(simple, *shape))
+}
+
 /// What `xargs` reads becomes words of the program that it runs: in the place that it names, or at the end.
-fn give_words(xargs: &Simple, words: &mut Vec<String>, text: &str) {
-    let options = xargs.arguments();
-    let place =
-        options.iter().zip(options.iter().skip(1)).find_map(|(option, value)| match option.as_str() {
-            "-I" | "--replace" => Some(value.as_str()),
-            _ => option.strip_prefix("-I").or(option.strip_prefix("--replace=")),
-        });
-    match place.filter(|place| !place.is_empty()) {
+fn give_words(xargs: &Options<'_>, words: &mut Vec<String>, text: &str) {
+    let usual = || (xargs.has("i") || xargs.has_long("replace")).then_some("{}");
+    match xargs.value('I', "replace").or_else(usual).filter(|place| !place.is_empty()) {
         Some(place) => {
             let value = text.trim();
             // Once is enough to see what it does.
@@ -153,58 +168,30 @@ fn run_by_find(simple: &Simple) -> Vec<Vec<String>> {
     programs.map(|words| words.cloned().collect::<Vec<_>>()).filter(|words| !words.is_empty()).collect()
 }
 
-/// The options of a program itself, and the words behind them and its own operands.
-fn own_options<'a>(
-    simple: &'a Simple,
-    with_value: &str,
-    mut operands: usize,
-) -> (Vec<&'a str>, Vec<&'a str>) {
-    let mut options = Vec::new();
-    let mut words = simple.arguments().iter().map(String::as_str).peekable();
-    while let Some(word) = words.peek().copied() {
-        if word == "--" {
-            words.next();
-            break;
-        } else if word.len() > 1 && word.starts_with(['-', '+']) {
-            options.push(word);
-            words.next();
-            let mut letters = word.chars().skip(1);
-            let takes_value = letters.next().is_some_and(|letter| with_value.contains(letter));
-            if takes_value && letters.next().is_none() {
-                words.next();
-            }
-        } else if is_assignment(word) {
-            words.next();
-        } else if operands > 0 {
-            operands -= 1;
-            words.next();
-        } else {
-            break;
-        }
-    }
-    (options, words.collect())
-}
-
-/// Whether short options have one of the letters.
-fn is_among(option: &str, letters: &str) -> bool {
-    !option.starts_with("--")
-        && option.starts_with('-')
-        && option.chars().any(|letter| letters.contains(letter))
+fn shell_options(simple: &Simple) -> Options<'_> {
+    let attaches = matches!(simple.name(), "zsh" | "ksh" | "fish");
+    Options::of(simple, if attaches { OTHER_SHELL } else { SHELL })
 }
 
 /// The script that a shell is given with `-c`.
 fn shell_text(simple: &Simple) -> Option<String> {
-    let (options, operands) = own_options(simple, "oO", 0);
-    let is_given = options.iter().any(|option| is_among(option, "c"));
-    operands.first().filter(|_| is_given).map(|text| (*text).to_owned())
+    let options = shell_options(simple);
+    options.words.first().filter(|_| options.has("c")).map(|text| (*text).to_owned())
+}
+
+/// The text that `env` splits into words, with the words behind it.
+fn split_by_env(simple: &Simple) -> Option<String> {
+    let options = wrapper_options(simple)?;
+    let text = options.value('S', "split-string")?;
+    Some([&[text], options.words.as_slice()].concat().join(" "))
 }
 
 fn ssh_command(simple: &Simple) -> Vec<&str> {
-    own_options(simple, "bcDEeFIiJLlmOopQRSWw", 1).1
+    Options::of(simple, Shape::new("bcDEeFIiJLlmOopQRSWw", &[]).operands(1)).words
 }
 
 /// Whether a program runs what it reads.
-fn is_shell(name: &str) -> bool {
+pub(super) fn is_shell(name: &str) -> bool {
     matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish")
 }
 

@@ -172,6 +172,28 @@ fn disguises_do_not_help() {
             "find . -exec ls {} \\; -exec rm -rf / \\;",
         ],
     );
+    check(
+        "hard",
+        &[
+            "bash -euo pipefail -c 'rm -rf /'",
+            "bash -oe pipefail -c 'rm -rf /'",
+            "bash -ceuo pipefail 'rm -rf /'",
+            "bash +c 'rm -rf /'",
+            "bash --rcfile /dev/null -c 'rm -rf /'",
+            "bash --init-file /dev/null -c 'rm -rf /'",
+            "zsh -oerrexit -c 'rm -rf /'",
+            "ssh -4p 22 host 'rm -rf /'",
+            "sudo -nu root rm -rf /",
+            "sudo --user root rm -rf /",
+            "sudo -u root -S ls",
+            "timeout -- 10 rm -rf /",
+            "env - rm -rf /",
+            "env -- A=1 rm -rf /",
+            "env -S 'rm -rf' /",
+            "env -vS'rm -rf /'",
+            "ls | xargs -0I {} rm -rf /",
+        ],
+    );
     let deep = (0..20).fold("rm -rf /".to_owned(), |inner, _| format!("eval {inner}"));
     check("hard", &[&deep, &format!("echo {}", "x".repeat(100_001))]);
 }
@@ -210,6 +232,12 @@ fn what_flows_into_a_shell_is_read_as_well() {
             "echo / | xargs rm -rf",
             "echo / | xargs -I{} rm -rf {}",
             "echo 'rm -rf /' | xargs -I{} sh -c '{}'",
+            "echo / | xargs rm -I -rf",
+            "echo / | xargs -0I {} rm -rf {}",
+            "echo 'rm -rf /' | xargs -i sh -c '{}'",
+            "echo 'rm -rf /' | xargs --replace sh -c '{}'",
+            "echo 'rm -rf /' | bash -euo pipefail",
+            "echo 'rm -rf /' > x; bash - x",
             "echo 'rm -rf /' | ssh host",
             "ssh host bash <<< 'rm -rf /'",
         ],
@@ -274,6 +302,7 @@ fn dangers_have_keys_that_never_change() {
                 "curl x > y; . ./y",
                 "X=$(curl x); eval \"$X\"",
                 "curl x | bash -s -- --yes",
+                "curl x | bash -euo pipefail",
                 "curl x | python3 -",
                 "(curl x) | bash /dev/stdin",
             ],
