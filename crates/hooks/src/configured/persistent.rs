@@ -3,6 +3,7 @@
 //! One firing has one of its processes to itself. While that is busy, another firing has another one started, up to a
 //! bound, so that no session waits for what a hook does for another. A process that has not answered in time is ended.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,9 +23,6 @@ const FIRST_REST: Duration = Duration::from_millis(500);
 /// The longest that it is left alone.
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// What is said of a process that ended without a word.
-const GONE: &str = "it ended before it answered";
-
 /// A command that runs on.
 pub(crate) struct Persistent {
     command: String,
@@ -40,6 +38,19 @@ struct Running {
     stdin: Box<dyn AsyncWrite + Send + Unpin>,
     stdout: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     handle: Handle,
+}
+
+/// Why a process did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    /// It was gone before it had all of the payload.
+    NotTold,
+    /// It ended without a word, with the payload on its way.
+    Silent,
+    /// It ended in the middle of a line.
+    Interrupted,
+    /// It said too much.
+    TooLong,
 }
 
 /// How often it ended without an answer, one time after another.
@@ -73,8 +84,9 @@ impl Persistent {
         let was_idle = idle.is_some();
         let mut running = idle.map_or_else(|| self.start(place, sandbox), Ok)?;
         let mut answer = running.exchange(payload).await;
-        if was_idle && answer.as_ref().is_err_and(|why| why == GONE) {
-            // It ended as it waited, and nobody had noticed.
+        if let (true, Err(failure)) = (was_idle, &answer)
+            && running.was_leaving(*failure).await
+        {
             running = self.start(place, sandbox)?;
             answer = running.exchange(payload).await;
         }
@@ -84,8 +96,9 @@ impl Persistent {
                 lock(&self.idle).push(running);
                 Ok(Exchange { stdout: line, ..Exchange::default() })
             }
-            Err(why) => {
+            Err(failure) => {
                 self.failed();
+                let why = failure.to_string();
                 let ended = running.handle.ended().and_then(|ended| ended.problem);
                 Err(ended.map_or(why.clone(), |problem| format!("{why}: {problem}")))
             }
@@ -151,24 +164,43 @@ impl Running {
         Some(unread.map_or(0, <[u8]>::len))
     }
 
-    async fn exchange(&mut self, payload: &[u8]) -> Result<String, String> {
-        let gone = |_| GONE.to_owned();
+    /// Whether it was on its way out when it was asked, so that another may be asked instead. One that was gone before
+    /// it was told has done nothing yet. If it could still be told, nobody knows whether it read that; then an orderly
+    /// end is taken for one that had nothing to do with it. What crashed may have crashed on it, half done, and is not
+    /// made to do it twice.
+    async fn was_leaving(&mut self, failure: Failure) -> bool {
+        match failure {
+            Failure::NotTold => true,
+            Failure::Silent => self.handle.wait().await.code == Some(0),
+            Failure::Interrupted | Failure::TooLong => false,
+        }
+    }
+
+    async fn exchange(&mut self, payload: &[u8]) -> Result<String, Failure> {
         let mut line = Vec::with_capacity(payload.len() + 1);
         line.extend_from_slice(payload);
         line.push(b'\n');
-        self.stdin.write_all(&line).await.map_err(gone)?;
-        self.stdin.flush().await.map_err(gone)?;
+        self.stdin.write_all(&line).await.map_err(|_| Failure::NotTold)?;
+        self.stdin.flush().await.map_err(|_| Failure::NotTold)?;
         line.clear();
         let most = u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX);
         let mut bounded = (&mut self.stdout).take(most);
-        bounded.read_until(b'\n', &mut line).await.map_err(gone)?;
+        bounded.read_until(b'\n', &mut line).await.map_err(|_| Failure::Silent)?;
         match line.last() {
             Some(b'\n') => Ok(String::from_utf8_lossy(&line).into_owned()),
-            None => Err(GONE.to_owned()),
-            Some(_) if line.len() >= MAX_ANSWER_BYTES => {
-                Err(format!("it answered with more than {MAX_ANSWER_BYTES} bytes"))
-            }
-            Some(_) => Err("it ended in the middle of its answer".to_owned()),
+            None => Err(Failure::Silent),
+            Some(_) if line.len() >= MAX_ANSWER_BYTES => Err(Failure::TooLong),
+            Some(_) => Err(Failure::Interrupted),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::NotTold | Failure::Silent => write!(f, "it ended before it answered"),
+            Failure::Interrupted => write!(f, "it ended in the middle of its answer"),
+            Failure::TooLong => write!(f, "it answered with more than {MAX_ANSWER_BYTES} bytes"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod persistent;
 mod python;
 
 petasos_sandbox::supervisor_of_tests!();
