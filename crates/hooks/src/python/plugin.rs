@@ -1,6 +1,6 @@
 //! Plugins: directories with `plugin.yaml` and `__init__.py`, and packages that are installed with the interpreter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -77,10 +77,15 @@ impl Plugin {
         for name in &selection.enabled {
             let is_known = all.iter().any(|plugin| plugin.is_called(name));
             if !is_known && !selection.disabled.contains(name) {
-                let mut places = [Some(home), project].into_iter().flatten();
-                let is_directory = places.any(|place| place.join(name).is_dir());
-                let problem = is_directory.then(|| "its directory has no plugin.yaml".to_owned());
-                all.push(installed(name, problem.map_or(Status::Enabled, Status::Broken)));
+                let places = [project.map(|path| (path, Origin::Project)), Some((home, Origin::Home))];
+                let mut places = places.into_iter().flatten();
+                let meant =
+                    places.find_map(|(path, origin)| Some((origin, mistake(&path.join(name), &all)?)));
+                all.push(match meant {
+                    Some((origin, problem)) => bare(name, origin, Status::Broken(problem)),
+                    // Only the interpreter knows whether it is there.
+                    None => bare(name, Origin::Installed, Status::Enabled),
+                });
             }
         }
         all
@@ -125,10 +130,30 @@ fn in_directory(directory: &Path, origin: Origin) -> Vec<Plugin> {
     plugins
 }
 
+/// The file that makes a directory a plugin, if it is there.
+fn manifest_file(directory: &Path) -> Option<PathBuf> {
+    ["plugin.yaml", "plugin.yml"].map(|name| directory.join(name)).into_iter().find(|file| file.is_file())
+}
+
+/// Why a directory is not the plugin that it is enabled as. None if it is not there, or if it is a category: then a
+/// package of the same name is meant.
+fn mistake(directory: &Path, known: &[Plugin]) -> Option<String> {
+    let Some(file) = manifest_file(directory) else {
+        let is_category = yaml::directories(directory).iter().any(|inner| manifest_file(inner).is_some());
+        let is_empty = directory.is_dir() && !is_category;
+        return is_empty.then(|| "its directory has no plugin.yaml".to_owned());
+    };
+    let key = at(directory, None, Origin::Home)?.key;
+    Some(if known.iter().any(|plugin| plugin.key == key) {
+        format!("{} in its directory gives it another name; enable {key} instead", yaml::name(&file))
+    } else {
+        "its directory is too deep; move it to plugins/<name> or plugins/<category>/<name>".to_owned()
+    })
+}
+
 /// The plugin of a directory, if it is one.
 fn at(path: &Path, category: Option<&str>, origin: Origin) -> Option<Plugin> {
-    let file =
-        ["plugin.yaml", "plugin.yml"].map(|name| path.join(name)).into_iter().find(|file| file.is_file())?;
+    let file = manifest_file(path)?;
     let directory = yaml::name(path);
     let (mut manifest, status) = match yaml::object(&file) {
         Ok(manifest) => (manifest, Status::Enabled),
@@ -148,15 +173,15 @@ fn at(path: &Path, category: Option<&str>, origin: Origin) -> Option<Plugin> {
     Some(Plugin { key, name, version, description, origin, status, manifest })
 }
 
-/// A plugin of an installed package. Only the interpreter knows whether it is there.
-fn installed(name: &str, status: Status) -> Plugin {
+/// A plugin of which only the name is known.
+fn bare(name: &str, origin: Origin, status: Status) -> Plugin {
     let manifest = json!({ "key": name, "name": name, "entry_point": name, "source": "entrypoint" });
     Plugin {
         key: name.to_owned(),
         name: name.to_owned(),
         version: String::new(),
         description: String::new(),
-        origin: if status == Status::Enabled { Origin::Installed } else { Origin::Home },
+        origin,
         status,
         manifest: manifest.as_object().cloned().unwrap_or_default(),
     }
@@ -164,16 +189,20 @@ fn installed(name: &str, status: Status) -> Plugin {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
+
+    fn write(place: &TempDir, path: &str, text: &str) {
+        let path = place.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
 
     #[test]
     fn plugins_are_found_in_order_and_gated_by_the_configuration() {
         let home = tempfile::tempdir().unwrap();
-        let write = |path: &str, text: &str| {
-            let path = home.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
+        let write = |path, text| write(&home, path, text);
         write("zeta/plugin.yaml", "name: zeta\nversion: 1.5\n");
         write("alpha/plugin.yml", "name: first\ndescription: It is.\n");
         write("tools/inner/plugin.yaml", "name: inner\n");
@@ -201,5 +230,28 @@ mod tests {
         assert_eq!(all[4].origin, Origin::Installed);
         let none = Plugin::discover(home.path(), None, &Selection::default());
         assert!(none.iter().all(|plugin| !plugin.is_enabled()), "nothing runs unless it is switched on");
+    }
+
+    #[test]
+    fn a_name_that_no_plugin_has_is_a_package_unless_it_is_a_directory_by_mistake() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        write(&home, "alpha/plugin.yml", "name: first\n");
+        write(&home, "tools/inner/plugin.yaml", "name: inner\n");
+        write(&home, "tools/more/deep/plugin.yaml", "name: deep\n");
+        write(&project, "bare/__init__.py", "");
+        let enabled = ["alpha", "tools", "tools/more/deep", "bare"].map(str::to_owned).into();
+        let selection = Selection { enabled, disabled: Vec::new() };
+        let all = Plugin::discover(home.path(), Some(project.path()), &selection);
+        let found = |key: &str| {
+            let plugin = all.iter().find(|plugin| plugin.key == key).unwrap();
+            (plugin.origin, plugin.status.clone())
+        };
+        let broken = |problem: &str| Status::Broken(problem.to_owned());
+        let renamed = "plugin.yml in its directory gives it another name; enable first instead";
+        assert_eq!(found("alpha"), (Origin::Home, broken(renamed)));
+        assert_eq!(found("tools"), (Origin::Installed, Status::Enabled), "a category has no plugin.yaml");
+        let deep = "its directory is too deep; move it to plugins/<name> or plugins/<category>/<name>";
+        assert_eq!(found("tools/more/deep"), (Origin::Home, broken(deep)));
+        assert_eq!(found("bare"), (Origin::Project, broken("its directory has no plugin.yaml")));
     }
 }
