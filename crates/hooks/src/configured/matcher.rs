@@ -76,6 +76,7 @@ mod tests {
             assert!(Matcher::new(pattern).matches("terminal"), "{pattern}");
         }
         assert!(Matcher::new("[a-z&&x]+").matches("xa&") && !Matcher::new("(?x) a # b").matches("ab"));
+        assert!(Matcher::new("[a-z--x]+").matches("x-a") && !Matcher::new("[a--]").matches("a"));
     }
 
     #[test]

@@ -57,18 +57,31 @@ fn class<'a>(rest: &'a str, out: &mut String) -> &'a str {
     }
     let mut is_first = true;
     while let Some(next) = rest.chars().next() {
-        rest = match next {
-            ']' if !is_first => return copy(rest, next, out),
-            '\\' => escape(rest, out),
-            ']' | '[' | '&' | '~' => {
-                out.push('\\');
-                copy(rest, next, out)
-            }
-            _ => copy(rest, next, out),
-        };
+        if next == ']' && !is_first {
+            return copy(rest, next, out);
+        }
+        rest = member(rest, next, out);
+        // Between two members a hyphen makes a range of them. Anywhere else it is a member itself.
+        if let Some(after) = rest.strip_prefix('-')
+            && let Some(last) = after.chars().next().filter(|last| *last != ']')
+        {
+            out.push('-');
+            rest = member(after, last, out);
+        }
         is_first = false;
     }
     rest
+}
+
+fn member<'a>(rest: &'a str, first: char, out: &mut String) -> &'a str {
+    match first {
+        '\\' => escape(rest, out),
+        ']' | '[' | '&' | '~' | '-' => {
+            out.push('\\');
+            copy(rest, first, out)
+        }
+        _ => copy(rest, first, out),
+    }
 }
 
 /// A group may begin with flags. Those that say which characters are letters make no difference for names of tools.
@@ -113,6 +126,8 @@ mod tests {
             (r"(?a:x)", "(?:x)"),
             ("[[a-z]+", r"[\[a-z]+"),
             ("[a&&b]", r"[a\&\&b]"),
+            ("[a-z--x]", r"[a-z\--x]"),
+            ("[-a-]", r"[\-a\-]"),
             (r"\141\0", r"\x{61}\x{0}"),
             (r"\Ax\Z", r"\Ax\z"),
         ] {
