@@ -114,8 +114,8 @@ fn approval(tool_use_id: &str) -> Approval {
         tool_use_id: tool_use_id.to_owned(),
         tool: "terminal".to_owned(),
         command: "rm -r build".to_owned(),
-        description: "removes files".to_owned(),
-        pattern_keys: vec!["rm_recursive".to_owned()],
+        description: "deletes directories with all that is in them".to_owned(),
+        pattern_keys: vec!["recursive_delete".to_owned()],
     }
 }
 
@@ -145,5 +145,6 @@ mod tests {
         assert!(told(HookEvent::PreLlmCall).contains_key("sender_id"));
         assert!(told(HookEvent::SubagentStop).contains_key("child_session_id"));
         assert_eq!(told(HookEvent::PreToolCall)["session_id"], SESSION);
+        assert_eq!(told(HookEvent::PreApprovalRequest)["pattern_key"], "recursive_delete");
     }
 }
