@@ -61,6 +61,11 @@ struct OpenCall {
 }
 
 impl OpenCall {
+    fn bytes(&self) -> usize {
+        let result = self.result.as_ref().map_or(0, |(content, _)| weight::of_blocks(content));
+        size_of::<OpenCall>() + self.id.len() + self.name.len() + result
+    }
+
     /// What the model is told; `otherwise` if nobody said.
     fn outcome(self, otherwise: &str) -> ToolOutcome {
         let (content, is_error) = self.result.unwrap_or_else(|| (vec![Block::text(otherwise)], true));
@@ -75,10 +80,16 @@ impl Context {
         self.messages.iter().map(|(_, message)| message.clone()).collect()
     }
 
-    /// About how much memory it takes.
+    /// About how much memory it takes, with what waits for the next model call.
     pub fn bytes(&self) -> usize {
-        let told = self.system.iter().chain(&self.prompt).chain(&self.run).map(String::len).sum::<usize>();
-        self.messages.iter().map(|(_, message)| weight::of_message(message)).sum::<usize>() + told
+        let noted = self.customer.iter().chain(&self.todo).map(|(_, text)| text);
+        let texts = self.system.iter().chain(&self.prompt).chain(&self.run).chain(&self.asides).chain(noted);
+        let texts: usize = texts.chain([&self.task]).map(|text| weight::of_text(text)).sum();
+        let messages: usize = self.messages.iter().map(|(_, message)| weight::of_message(message)).sum();
+        let steers: usize =
+            self.steers.values().map(|content| size_of::<u64>() + weight::of_blocks(content)).sum();
+        let open: usize = self.open.iter().map(OpenCall::bytes).sum();
+        texts + messages + steers + open
     }
 
     /// The system prompt of an agent with these instructions.

@@ -12,6 +12,7 @@ use petasos_core::agent::AgentDefinition;
 use petasos_core::context::Context;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::SessionHeader;
+use serde::Serialize;
 
 use crate::feed::lock;
 use crate::sessions::SessionDetail;
@@ -30,6 +31,19 @@ pub(crate) struct Fold {
     pub(crate) state: State,
     /// What the model reads, if that was needed already.
     pub(crate) context: Option<Context>,
+}
+
+impl Fold {
+    /// About how much memory it takes. Settings of sessions and definitions of agents may be long.
+    fn bytes(&self) -> usize {
+        let context = self.context.as_ref().map_or(0, Context::bytes);
+        context + as_json(&self.state) + as_json(self.agent.as_ref())
+    }
+}
+
+fn as_json(value: &impl Serialize) -> usize {
+    // What cannot be written is not kept.
+    serde_json::to_vec(value).map_or(usize::MAX / 4, |json| json.len())
 }
 
 /// Folds of sessions without an actor.
@@ -52,7 +66,7 @@ struct Weighed {
 impl Warm {
     /// Keeps the fold of a session that goes to sleep, unless it is large or waits for somebody.
     pub(crate) fn keep(&self, fold: Fold) {
-        let bytes = fold.context.as_ref().map_or(0, Context::bytes);
+        let bytes = fold.bytes();
         if fold.state.turn.is_some() || bytes > MAX_BYTES_OF_ONE {
             return;
         }
@@ -94,8 +108,9 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use petasos_core::event::{Block, Event, Payload, UserMessage};
+    use petasos_core::event::{Block, Event, Payload, UserMessage, UserSteer};
     use petasos_core::session::SessionView;
+    use petasos_core::settings::SessionSettings;
     use serde_json::json;
 
     use super::*;
@@ -121,15 +136,21 @@ mod tests {
         };
         let agent = serde_json::from_value(json!({ "name": "Ada", "model": "demo/echo" })).unwrap();
         let state = State::new(id(number), SessionView::new(header.created_at, None, Default::default()));
-        let mut context = Context::default();
-        context.apply(&Event {
-            session_id: id(number),
+        let (header, agent) = (Arc::new(header), Arc::new(agent));
+        let mut fold = Fold { header, agent, state, context: Some(Context::default()) };
+        follow(&mut fold, Payload::UserMessage(UserMessage::new(content)));
+        fold
+    }
+
+    /// Has the model read one more event.
+    fn follow(fold: &mut Fold, payload: Payload) {
+        fold.context.as_mut().unwrap().apply(&Event {
+            session_id: fold.header.id.clone(),
             sequence: 1,
-            created_at: header.created_at,
+            created_at: fold.header.created_at,
             processed_at: None,
-            payload: Payload::UserMessage(UserMessage::new(content)),
+            payload,
         });
-        Fold { header: Arc::new(header), agent: Arc::new(agent), state, context: Some(context) }
     }
 
     #[test]
@@ -155,16 +176,46 @@ mod tests {
     #[test]
     fn only_so_much_is_kept() {
         let warm = Warm::default();
-        let text = |bytes: usize| vec![Block::text("a".repeat(bytes))];
+        let picture = |bytes: usize| vec![Block::Image { url: "a".repeat(bytes) }];
+        let most = MAX_BYTES_OF_ONE - fold(0, picture(0)).bytes();
         let fit = MAX_BYTES / MAX_BYTES_OF_ONE;
-        (0..=fit).for_each(|number| warm.keep(fold(number, text(MAX_BYTES_OF_ONE))));
+        (0..=fit).for_each(|number| warm.keep(fold(number, picture(most))));
         assert!(warm.look(&tenant(), &id(0)).is_none() && warm.look(&tenant(), &id(1)).is_some());
-        warm.keep(fold(fit + 1, text(MAX_BYTES_OF_ONE + 1)));
+        warm.keep(fold(fit + 1, picture(most + 1)));
         assert!(warm.look(&tenant(), &id(fit + 1)).is_none() && warm.look(&tenant(), &id(1)).is_some());
         // What is taken makes room.
         warm.take(&tenant(), &id(1)).unwrap();
-        warm.keep(fold(0, text(MAX_BYTES_OF_ONE)));
+        warm.keep(fold(0, picture(most)));
         assert!(warm.look(&tenant(), &id(2)).is_some());
+    }
+
+    #[test]
+    fn what_waits_for_the_next_turn_weighs_too() {
+        let (warm, mut waits) = (Warm::default(), fold(1, Vec::new()));
+        let steer = UserSteer { message: "a".repeat(MAX_BYTES_OF_ONE) };
+        follow(&mut waits, Payload::UserSteer(steer));
+        warm.keep(waits);
+        assert!(warm.look(&tenant(), &id(1)).is_none());
+    }
+
+    #[test]
+    fn many_messages_weigh_something_even_if_they_say_nothing() {
+        let (warm, mut many) = (Warm::default(), fold(1, Vec::new()));
+        (0..MAX_BYTES_OF_ONE / 16)
+            .for_each(|_| follow(&mut many, Payload::UserMessage(UserMessage::new(Vec::new()))));
+        warm.keep(many);
+        assert!(warm.look(&tenant(), &id(1)).is_none());
+    }
+
+    #[test]
+    fn what_a_session_sets_and_what_its_agent_is_told_weigh_too() {
+        let warm = Warm::default();
+        let (mut set, mut told) = (fold(1, Vec::new()), fold(2, Vec::new()));
+        let options = [("text".to_owned(), "a".repeat(MAX_BYTES_OF_ONE))].into();
+        set.state.settings = Some(SessionSettings { options, ..SessionSettings::default() });
+        Arc::get_mut(&mut told.agent).unwrap().instructions = "a".repeat(MAX_BYTES_OF_ONE);
+        [set, told].into_iter().for_each(|fold| warm.keep(fold));
+        assert!(warm.look(&tenant(), &id(1)).is_none() && warm.look(&tenant(), &id(2)).is_none());
     }
 
     #[test]
