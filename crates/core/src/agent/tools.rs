@@ -184,15 +184,16 @@ impl AgentDefinition {
     }
 }
 
-/// What a toolset says about a tool: for the tool itself, or else for all of them.
+/// What a toolset says about a tool: for the tool itself, or else for all of them. Entries of the same tool, which may be
+/// under several of its names, say it together.
 fn setting<T>(
     default: Option<&ToolConfig>,
     configs: &[NamedToolConfig],
     names: &[&str],
     of: impl Fn(&ToolConfig) -> Option<T>,
 ) -> Option<T> {
-    let named = configs.iter().find(|config| names.contains(&config.name.as_str()));
-    named.and_then(|named| of(&named.config)).or_else(|| default.and_then(of))
+    let mut named = configs.iter().filter(|config| names.contains(&config.name.as_str()));
+    named.find_map(|named| of(&named.config)).or_else(|| default.and_then(of))
 }
 
 impl ToolEntry {
@@ -260,6 +261,19 @@ mod tests {
         assert!(agent.has_mcp_tool("own", &["read", "mcp_own_read"]));
         assert!(!agent.has_mcp_tool("own", &["write", "mcp_own_write"]));
         assert!(agent.has_mcp_tool("other", &["write"]));
+    }
+
+    #[test]
+    fn entries_of_one_tool_say_together_what_holds_for_it() {
+        let ask = json!({ "type": "always_ask" });
+        let configs = json!([
+            { "name": "terminal", "permissionPolicy": ask },
+            { "name": "shell", "enabled": false },
+        ]);
+        let agent = with_tools(json!([{ "type": "agent_toolset", "configs": configs }]));
+        let names = ["terminal", "shell"];
+        assert!(!agent.has_builtin_tool(&names));
+        assert_eq!(agent.builtin_policy(&names), Some(PermissionPolicy::AlwaysAsk));
     }
 
     #[test]
