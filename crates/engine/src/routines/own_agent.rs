@@ -30,10 +30,19 @@ impl Engine {
         };
         let id = own_agent_id(routine_id)?;
         let agent = agent_definition(routine_id, definition, inline);
-        let put = match self.agent(tenant, &id, None).await {
-            Err(Error::NotFound { .. }) => self.create_agent(tenant, Some(id), agent).await,
+        self.put_own_agent(tenant, id, agent).await.map_err(|error| match error {
+            Error::InvalidDefinition(wrong) => invalid(format!("agent.{}", wrong.field), wrong.problem),
+            error => error,
+        })
+    }
+
+    async fn put_own_agent(&self, tenant: &TenantId, id: AgentId, agent: AgentDefinition) -> Result<()> {
+        // Before it becomes fields of a change, among which what means nothing is no longer found.
+        agent.validate()?;
+        match self.agent(tenant, &id, None).await {
+            Err(Error::NotFound { .. }) => self.create_agent(tenant, Some(id), agent).await.map(drop),
             Ok(current) if current.definition.metadata.get(MARK) != agent.metadata.get(MARK) => {
-                return Err(invalid("agent", format!("there is an agent {id} that is not this routine's")));
+                Err(invalid("agent", format!("there is an agent {id} that is not this routine's")))
             }
             Ok(current) => {
                 if current.archived_at.is_some() {
@@ -44,14 +53,10 @@ impl Engine {
                     Ok(Value::Object(fields)) => fields,
                     _ => Map::new(),
                 };
-                self.change_agent(tenant, &id, AgentChange { fields, expected_version: None }).await
+                self.change_agent(tenant, &id, AgentChange { fields, expected_version: None }).await.map(drop)
             }
             Err(error) => Err(error),
-        };
-        put.map(drop).map_err(|error| match error {
-            Error::InvalidDefinition(wrong) => invalid(format!("agent.{}", wrong.field), wrong.problem),
-            error => error,
-        })
+        }
     }
 
     async fn find_agent(&self, tenant: &TenantId, id: &AgentId) -> Result<()> {

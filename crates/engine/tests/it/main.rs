@@ -10,6 +10,7 @@ mod hooks;
 mod memory;
 mod orphans;
 mod recovery;
+mod routines;
 mod sessions;
 mod sleep;
 mod store;
