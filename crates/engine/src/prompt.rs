@@ -9,11 +9,13 @@ use petasos_core::State;
 use petasos_core::agent::AgentDefinition;
 use petasos_core::memory::{MemoryEntry, MemoryTarget, UserScope};
 use petasos_core::session::SessionHeader;
+use petasos_core::settings::ServerTool;
+use petasos_tools::all_names;
 
 use crate::engine::Shared;
 use crate::error::Result;
 use crate::memory::{self, MemorySettings, readable};
-use crate::skills::SkillLine;
+use crate::skills::{self, SkillLine};
 
 /// The prompt, if the turn that opens is the session's first and there is anything to say.
 pub(crate) async fn for_first_turn(
@@ -31,11 +33,21 @@ pub(crate) async fn for_first_turn(
         Some(scope) => tokio::try_join!(shared.store.memories(scope), shared.store.skills(scope))?,
         None => Default::default(),
     };
-    let lines = if agent.has_builtin_tools() { shared.skills.index(agent, skills).await } else { Vec::new() };
+    let lines =
+        if has_skill_view(agent, state) { shared.skills.index(agent, skills).await } else { Vec::new() };
     let parts =
         [show_notes(&notes.entries, &shared.memory), show_skills(&lines, shared.skills.settings.index_chars)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     Ok((!parts.is_empty()).then(|| parts.join("\n\n")))
+}
+
+/// Whether skills can be loaded. Without that, to be told of them is of no use.
+fn has_skill_view(agent: &AgentDefinition, state: &State) -> bool {
+    let settings = state.settings.as_ref();
+    let of_thread = settings.and_then(|settings| settings.thread.as_ref()?.tools.as_ref());
+    agent.has_builtin_tool(&all_names(skills::VIEW))
+        && settings.is_none_or(|settings| settings.server_tool(skills::VIEW) != ServerTool::Off)
+        && of_thread.is_none_or(|tools| tools.iter().any(|tool| tool == skills::VIEW))
 }
 
 fn show_notes(entries: &[MemoryEntry], settings: &MemorySettings) -> Option<String> {

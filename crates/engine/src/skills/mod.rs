@@ -21,6 +21,7 @@ use petasos_store::Store;
 use petasos_tools::{Audience, Invocation, Toolbox};
 
 use self::configured::Sources;
+pub(crate) use self::view_tool::NAME as VIEW;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 

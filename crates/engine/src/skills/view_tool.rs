@@ -11,13 +11,16 @@ use serde_json::{Map, Value, json};
 
 use super::{Skills, unreadable};
 
+/// The tool that skills are loaded with.
+pub(crate) const NAME: &str = "skill_view";
+
 /// Loads a skill.
 pub(super) struct SkillView(pub(super) Arc<Skills>);
 
 impl Tool for SkillView {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: "skill_view".to_owned(),
+            name: NAME.to_owned(),
             description: "Load a skill, with the list of its files, or one of its files.".to_owned(),
             input_schema: json!({
                 "type": "object",
