@@ -43,7 +43,10 @@ impl Planner<'_> {
         let permission = match tool.risk(input) {
             Risk::Forbidden { reason } => return Permission::Refuse(reason),
             Risk::Dangerous(danger) => {
-                if self.are_granted(&danger.grants().collect::<Vec<_>>()).await {
+                // What the session allows itself is left to the step, which knows of it; one call may have both.
+                let allowed = |grant: &String| self.around.allowed.contains(grant);
+                let rest: Vec<String> = danger.grants().filter(|grant| !allowed(grant)).collect();
+                if !rest.is_empty() && self.are_granted(&rest).await {
                     self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await
                 } else {
                     Permission::AskAbout(danger)

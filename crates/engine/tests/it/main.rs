@@ -9,6 +9,7 @@ mod hook_order;
 mod hooks;
 mod memory;
 mod orphans;
+mod permissions;
 mod prompt;
 mod recovery;
 mod routines;
