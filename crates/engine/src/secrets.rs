@@ -88,8 +88,8 @@ impl Secrets {
 pub(crate) fn lost_text(names: &[String]) -> Option<String> {
     let lost = names.join(", ");
     let text = format!(
-        "The server has restarted since the user gave {lost}, and such values are kept in memory only: commands do not \
-         find them any more. If they are needed, ask again with request_secret."
+        "The values that the user gave for {lost} are no longer here, because such values are kept in memory only: \
+         commands do not find them any more. If they are needed, ask again with request_secret."
     );
     (!names.is_empty()).then_some(text)
 }
@@ -132,6 +132,14 @@ mod tests {
         secrets.keep_password(&id(1), "sudo_2".into(), SecretString::from("pw"));
         secrets.forget(&id(1));
         assert!(secrets.passwords(&id(1)).is_empty());
+    }
+
+    #[test]
+    fn the_model_is_told_what_is_gone_and_not_why() {
+        assert_eq!(lost_text(&[]), None);
+        let text = lost_text(&["TOKEN".to_owned()]).unwrap();
+        // A bound may have done it as well as a restart.
+        assert!(text.contains("TOKEN are no longer here") && !text.contains("restart"), "{text}");
     }
 
     #[test]
