@@ -1,12 +1,13 @@
 //! Backslashes of `$'…'`, `printf` and `echo -e`.
 
-use super::lexer::{Characters, UNKNOWN, characters};
+use super::characters::Characters;
+use super::lexer::UNKNOWN;
 
 /// A text with its escapes resolved.
 pub(super) fn unescaped(text: &str) -> String {
-    let mut characters = characters(text);
+    let mut characters = Characters::new(text);
     let mut unescaped = String::with_capacity(text.len());
-    while let Some(character) = characters.next() {
+    while let Some(character) = characters.raw() {
         unescaped.push(if character == '\\' { escaped(&mut characters) } else { character });
     }
     unescaped
@@ -14,7 +15,7 @@ pub(super) fn unescaped(text: &str) -> String {
 
 /// What stands behind a backslash.
 pub(super) fn escaped(characters: &mut Characters) -> char {
-    let (radix, most) = match characters.next() {
+    let (radix, most) = match characters.raw() {
         Some('x') => (16, 2),
         Some('u') => (16, 4),
         Some('U') => (16, 8),
@@ -31,9 +32,9 @@ pub(super) fn escaped(characters: &mut Characters) -> char {
 
 fn number(characters: &mut Characters, radix: u32, most: usize, mut value: u32) -> char {
     for _ in 0..most {
-        let Some(digit) = characters.peek().and_then(|next| next.to_digit(radix)) else { break };
+        let Some(digit) = characters.peek_raw().and_then(|next| next.to_digit(radix)) else { break };
         value = value.wrapping_mul(radix).wrapping_add(digit);
-        characters.next();
+        characters.raw();
     }
     char::from_u32(value).unwrap_or(UNKNOWN)
 }

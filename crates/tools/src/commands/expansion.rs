@@ -1,12 +1,14 @@
 //! What a shell puts in place of `$…` and backticks, as far as the command itself tells.
 
+use super::characters::Characters;
 use super::flow::Flow;
-use super::lexer::{Lexer, Quotes, UNKNOWN, characters, is_name};
+use super::lexer::{Lexer, Quotes, UNKNOWN, is_name};
 use super::script::{Around, MAX_DEPTH, Read, TOO_DEEP};
 
 impl Lexer<'_, '_> {
     pub(super) fn expansion(&mut self, quotes: Quotes) -> Read<()> {
-        match self.characters.peek().copied() {
+        match self.characters.peek() {
+            _ if self.names_document() => self.push('$'),
             Some('\'') if quotes == Quotes::Outside => {
                 self.characters.next();
                 self.ansi_quotes();
@@ -29,7 +31,7 @@ impl Lexer<'_, '_> {
             Some(next) if next.is_ascii_alphabetic() || next == '_' => {
                 let mut name = String::new();
                 while let Some(c) =
-                    self.characters.next_if(|next| next.is_ascii_alphanumeric() || *next == '_')
+                    self.characters.next_if(|next| next.is_ascii_alphanumeric() || next == '_')
                 {
                     name.push(c);
                 }
@@ -65,12 +67,15 @@ impl Lexer<'_, '_> {
         }
         self.script.charge(text.len())?;
         self.depth += 1;
-        let rest = std::mem::replace(&mut self.characters, characters(text));
+        let rest = std::mem::replace(&mut self.characters, Characters::new(text));
         match quotes {
             Quotes::Inside => self.inside_quotes(None)?,
             Quotes::Outside => {
                 while let Some(character) = self.characters.next() {
-                    self.part_of_word(character)?;
+                    match character {
+                        ' ' | '\t' | '\r' | '\n' if self.assigns == Some(true) => self.push(character),
+                        character => self.part_of_word(character)?,
+                    }
                 }
             }
         }
@@ -81,10 +86,7 @@ impl Lexer<'_, '_> {
 
     fn variable(&mut self, name: &str, quotes: Quotes) -> Read<()> {
         if name == "IFS" {
-            match quotes {
-                Quotes::Outside => self.end_word()?,
-                Quotes::Inside => self.push(' '),
-            }
+            self.value(" ", quotes)?;
         } else if name == "HOME" {
             self.push('~');
         } else if let Some(value) = self.scope.get(name) {
@@ -97,28 +99,38 @@ impl Lexer<'_, '_> {
         Ok(())
     }
 
-    /// Puts a value here. Outside of quotes the shell splits it into words.
+    /// Puts a value here. Outside of quotes the shell splits it into words, except in an assignment.
     fn value(&mut self, value: &str, quotes: Quotes) -> Read<()> {
-        match quotes {
-            Quotes::Outside => {
-                for (index, part) in value.split_whitespace().enumerate() {
-                    if index > 0 {
-                        self.end_word()?;
-                    }
-                    self.push_text(part);
-                }
+        if quotes == Quotes::Inside || self.assigns == Some(true) {
+            self.push_text(value);
+            return Ok(());
+        }
+        for part in value.split_inclusive(char::is_whitespace) {
+            let text = part.trim_end_matches(char::is_whitespace);
+            if !text.is_empty() {
+                self.push_text(text);
             }
-            Quotes::Inside => self.push_text(value),
+            if text.len() < part.len() {
+                self.end_word()?;
+            }
         }
         Ok(())
     }
 
     pub(super) fn backticks(&mut self, quotes: Quotes) -> Read<()> {
+        if self.names_document() {
+            self.push('`');
+            return Ok(());
+        }
         let mut inner = String::new();
-        while let Some(character) = self.characters.next() {
+        while let Some(character) = self.characters.raw() {
             match character {
                 '`' => break,
-                '\\' => inner.extend(self.characters.next()),
+                '\\' => match self.characters.raw() {
+                    Some(escaped @ ('$' | '`' | '\\')) => inner.push(escaped),
+                    Some('"') if quotes == Quotes::Inside => inner.push('"'),
+                    other => inner.extend(std::iter::once('\\').chain(other)),
+                },
                 character => inner.push(character),
             }
         }
@@ -128,20 +140,11 @@ impl Lexer<'_, '_> {
     /// A command whose output becomes part of the word.
     fn substitution(&mut self, inner: &str, quotes: Quotes) -> Read<()> {
         let prints = self.inner(inner)?;
-        match &prints.text {
-            Some(text) => {
-                self.script.charge(text.len())?;
-                if text.contains(UNKNOWN) {
-                    self.unknown = self.unknown | prints.origin;
-                }
-                self.value(text.trim_end_matches('\n'), quotes)?;
-            }
-            None => {
-                self.unknown = self.unknown | prints.origin;
-                self.push(UNKNOWN);
-            }
+        self.script.charge(prints.len())?;
+        if prints.text.contains(UNKNOWN) {
+            self.unknown = self.unknown | prints.origin;
         }
-        Ok(())
+        self.value(prints.text.trim_end_matches('\n'), quotes)
     }
 
     /// Reads a command within this one. Returns what it prints.
@@ -154,7 +157,7 @@ impl Lexer<'_, '_> {
     fn ansi_quotes(&mut self) {
         self.quoted = true;
         self.word.get_or_insert_default();
-        while let Some(character) = self.characters.next() {
+        while let Some(character) = self.characters.raw() {
             match character {
                 '\'' => return,
                 '\\' => {

@@ -2,11 +2,15 @@
 
 use std::ops::BitOr;
 
+use super::lexer::UNKNOWN;
+
 /// What a program prints or reads.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
-    /// None if only a running shell knows.
-    pub(super) text: Option<String>,
+    /// The text. What only a running shell knows is marked in it.
+    pub(super) text: String,
+    /// Whether it has all that a program prints of which nobody knows what that is.
+    pub(super) unknown: bool,
     /// Where the parts of it come from that only a running shell knows.
     pub(super) origin: Origin,
 }
@@ -35,33 +39,33 @@ impl BitOr for Origin {
     }
 }
 
-impl Default for Flow {
-    /// Nothing at all, which is known.
-    fn default() -> Self {
-        Flow { text: Some(String::new()), origin: Origin::default() }
-    }
-}
-
 impl Flow {
+    /// All that some program prints.
     pub(super) fn unknown(origin: Origin) -> Self {
-        Flow { text: None, origin }
+        Flow { text: format!("{UNKNOWN}\n"), unknown: true, origin }
     }
 
-    /// How many bytes of it are known.
     pub(super) fn len(&self) -> usize {
-        self.text.as_ref().map_or(0, String::len)
+        self.text.len()
+    }
+
+    /// Whether nothing of it is known.
+    pub(super) fn is_all_unknown(&self) -> bool {
+        self.unknown && self.text.chars().all(|character| matches!(character, UNKNOWN | '\n'))
     }
 
     /// Puts another behind it.
     pub(super) fn append(&mut self, next: Flow) {
+        // Programs mostly print whole lines. Joined with what is not known, a command would not be seen.
+        if (self.unknown || next.unknown) && !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
         self.origin = self.origin | next.origin;
-        self.text = match (self.text.take(), next.text) {
-            (Some(text), Some(next)) if text.is_empty() => Some(next),
-            (Some(mut text), Some(next)) => {
-                text.push_str(&next);
-                Some(text)
-            }
-            _ => None,
-        };
+        self.unknown |= next.unknown;
+        if self.text.is_empty() {
+            self.text = next.text;
+        } else {
+            self.text.push_str(&next.text);
+        }
     }
 }

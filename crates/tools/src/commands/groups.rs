@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::flow::Flow;
+use super::flow::{Flow, Origin};
 use super::lexer::is_name;
 
 /// Where in a command a program stands.
@@ -15,6 +15,8 @@ pub(super) struct Groups {
     piped: Option<Rc<Flow>>,
     /// What the last program or group prints.
     pub(super) last: Flow,
+    /// How many bytes went from a group to the one around.
+    copied: usize,
 }
 
 #[derive(Debug, Default)]
@@ -30,12 +32,23 @@ struct Group {
 impl Groups {
     pub(super) fn new(reads: Option<Rc<Flow>>) -> Self {
         let outermost = Group { reads, ..Group::default() };
-        Groups { open: Vec::new(), outermost, piped: None, last: Flow::default() }
+        Groups { open: Vec::new(), outermost, piped: None, last: Flow::default(), copied: 0 }
     }
 
     /// What the next program reads, unless it is told otherwise.
     pub(super) fn reads(&mut self) -> Option<Rc<Flow>> {
         self.piped.take().or_else(|| self.open.last().unwrap_or(&self.outermost).reads.clone())
+    }
+
+    /// What the group reads that begins next, whatever a pipe brings. A file may be read that nobody has looked into.
+    pub(super) fn redirect(&mut self, reads: Option<Rc<Flow>>) {
+        let file = || Rc::new(Flow { unknown: false, ..Flow::unknown(Origin::default()) });
+        self.piped = Some(reads.unwrap_or_else(file));
+    }
+
+    /// How many bytes were copied since this was asked.
+    pub(super) fn take_copied(&mut self) -> usize {
+        std::mem::take(&mut self.copied)
     }
 
     /// Takes an operator between two programs into account.
@@ -96,6 +109,7 @@ impl Groups {
     fn leave(&mut self, end: &str) {
         self.print();
         if let Some(group) = self.open.pop_if(|group| group.end == end) {
+            self.copied += group.printed.len();
             self.last = group.printed;
         }
     }
@@ -108,5 +122,10 @@ impl Groups {
 
 /// Whether a word sets a variable.
 pub(super) fn is_assignment(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(name, _)| is_name(name))
+    assignment(word).is_some()
+}
+
+/// The name that a word sets, with a `+` if it adds to what is there, and the value.
+pub(super) fn assignment(word: &str) -> Option<(&str, &str)> {
+    word.split_once('=').filter(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
 }

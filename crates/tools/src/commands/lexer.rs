@@ -1,10 +1,12 @@
 //! Splits a shell command into words and operators, with quotes and escapes resolved. What stands behind a `$` is in
 //! [`expansion`](super::expansion).
 
-use std::iter::Peekable;
-use std::vec::IntoIter;
+use std::collections::BTreeMap;
 
+use super::characters::Characters;
+use super::documents::Document;
 use super::flow::Origin;
+use super::position::Position;
 use super::scope::Scope;
 use super::script::{Around, Read, Script};
 
@@ -16,7 +18,7 @@ pub(super) const UNKNOWN: char = '\u{fffc}';
 pub(super) enum Token {
     Word(String),
     Operator(String),
-    /// The text of a here-document, which belongs to the command before.
+    /// The text of a here-document, behind the word that ends it.
     Document(String),
 }
 
@@ -24,6 +26,8 @@ pub(super) enum Token {
 #[derive(Debug)]
 pub(super) struct Lexed<'v> {
     pub(super) tokens: Vec<Token>,
+    /// By the token that opens a group, the one that it reads.
+    pub(super) inputs: BTreeMap<usize, usize>,
     /// The variables that it sets.
     pub(super) scope: Scope<'v>,
     /// Where the parts of it come from that only a running shell knows.
@@ -32,26 +36,24 @@ pub(super) struct Lexed<'v> {
 
 /// Splits a command. The commands within it (`$(…)`, backticks, `<(…)`) are added to the script.
 pub(super) fn lex<'v>(script: &mut Script, text: &str, around: &Around<'v>) -> Read<Lexed<'v>> {
-    let text = text.replace('\0', "").replace("\\\r\n", "").replace("\\\n", "");
     let mut lexer = Lexer {
-        characters: characters(&text),
+        characters: Characters::new(text),
         script,
         depth: around.depth,
         tokens: Vec::new(),
+        position: Position::default(),
+        brackets: 0,
+        arithmetic: None,
         unknown: Origin::default(),
         word: None,
         quoted: false,
+        assigns: None,
         scope: Scope::within(around.scope),
         documents: Vec::new(),
     };
     lexer.run()?;
-    Ok(Lexed { tokens: lexer.tokens, scope: lexer.scope, unknown: lexer.unknown })
-}
-
-pub(super) type Characters = Peekable<IntoIter<char>>;
-
-pub(super) fn characters(text: &str) -> Characters {
-    text.chars().collect::<Vec<_>>().into_iter().peekable()
+    let Lexer { tokens, position, scope, unknown, .. } = lexer;
+    Ok(Lexed { tokens, inputs: position.inputs, scope, unknown })
 }
 
 pub(super) struct Lexer<'s, 'v> {
@@ -63,18 +65,16 @@ pub(super) struct Lexer<'s, 'v> {
     pub(super) word: Option<String>,
     /// Whether any of the word was quoted.
     pub(super) quoted: bool,
+    /// Whether the word sets a variable, once its first `=` is read.
+    pub(super) assigns: Option<bool>,
     pub(super) scope: Scope<'v>,
-    tokens: Vec<Token>,
+    pub(super) tokens: Vec<Token>,
+    pub(super) position: Position,
     /// Here-documents whose text begins after this line.
-    documents: Vec<Document>,
-}
-
-/// A here-document whose text has yet to come.
-struct Document {
-    /// The line that ends it.
-    end: String,
-    /// Whether it is taken as it stands.
-    quoted: bool,
+    pub(super) documents: Vec<Document>,
+    /// How many round brackets are open, and of which of them the inside may be a calculation.
+    brackets: usize,
+    arithmetic: Option<usize>,
 }
 
 impl Lexer<'_, '_> {
@@ -82,11 +82,10 @@ impl Lexer<'_, '_> {
         while let Some(character) = self.characters.next() {
             match character {
                 '#' if self.word.is_none() => {
-                    while self.characters.next_if(|next| *next != '\n').is_some() {}
+                    self.characters.raw_until('\n');
                 }
                 '\n' => {
                     self.end_word()?;
-                    // They belong to the command that this ends.
                     self.take_documents()?;
                     self.operator("\n");
                 }
@@ -101,7 +100,7 @@ impl Lexer<'_, '_> {
     pub(super) fn part_of_word(&mut self, character: char) -> Read<()> {
         match character {
             '\\' => {
-                let next = self.characters.next().unwrap_or('\\');
+                let next = self.characters.raw().unwrap_or('\\');
                 self.push(next);
                 self.quoted = true;
             }
@@ -114,6 +113,7 @@ impl Lexer<'_, '_> {
             '$' => self.expansion(Quotes::Outside)?,
             '`' => self.backticks(Quotes::Outside)?,
             ' ' | '\t' | '\r' | '\n' => self.end_word()?,
+            '=' => self.equals_sign(),
             character => self.push(character),
         }
         Ok(())
@@ -128,22 +128,27 @@ impl Lexer<'_, '_> {
     }
 
     fn operator(&mut self, operator: &str) {
+        self.position.operator(self.tokens.len(), operator);
         self.tokens.push(Token::Operator(operator.to_owned()));
+    }
+
+    /// The redirection that the word which is being read belongs to.
+    pub(super) fn redirection(&self) -> Option<&str> {
+        match self.tokens.last() {
+            Some(Token::Operator(operator)) if operator.contains(['<', '>']) => Some(operator),
+            _ => None,
+        }
     }
 
     pub(super) fn end_word(&mut self) -> Read<()> {
         let quoted = std::mem::take(&mut self.quoted);
+        self.assigns = None;
         let Some(word) = self.word.take() else { return Ok(()) };
-        if let Some(Token::Operator(operator)) = self.tokens.last()
-            && matches!(operator.as_str(), "<<" | "<<-")
-        {
-            self.documents.push(Document { end: word.clone(), quoted });
+        if let Some(operator) = self.redirection().map(str::to_owned) {
+            return self.end_target(&operator, word, quoted);
         }
-        if let Some((name, value)) = word.split_once('=')
-            && is_name(name)
-        {
-            self.scope.set(name, value);
-        }
+        self.set_variable(&word)?;
+        self.position.word(self.tokens.len(), &word);
         match braces(&word).filter(|_| !quoted) {
             Some((before, parts, after)) => {
                 for part in parts.split(',') {
@@ -156,15 +161,25 @@ impl Lexer<'_, '_> {
         Ok(())
     }
 
+    /// The word of a redirection.
+    fn end_target(&mut self, operator: &str, word: String, quoted: bool) -> Read<()> {
+        let names_document = self.names_document() && self.arithmetic.is_none();
+        if matches!(operator, "<" | "<<<") {
+            self.position.input(self.tokens.len());
+        }
+        self.tokens.push(Token::Word(word.clone()));
+        if names_document {
+            self.expect_document(operator, word, quoted);
+        }
+        Ok(())
+    }
+
     fn operators(&mut self, first: char) -> Read<()> {
         // A number right before belongs to the redirection.
-        if matches!(first, '<' | '>')
-            && self.word.as_ref().is_some_and(|word| word.chars().all(|c| c.is_ascii_digit()))
-        {
-            self.word = None;
-        }
+        let is_number = |word: &mut String| word.chars().all(|c| c.is_ascii_digit());
+        let number = if matches!(first, '<' | '>') { self.word.take_if(is_number) } else { None };
         self.end_word()?;
-        if matches!(first, '<' | '>') && self.characters.next_if_eq(&'(').is_some() {
+        if matches!(first, '<' | '>') && self.characters.next_if(|next| next == '(').is_some() {
             let inner = self.until_closed('(', ')');
             let path = match first {
                 '<' => {
@@ -177,20 +192,40 @@ impl Lexer<'_, '_> {
             return self.end_word();
         }
         let mut operator = String::from(first);
-        while let Some(next) = self.characters.next_if(|next| continues(&operator, *next)) {
+        while let Some(next) = self.characters.next_if(|next| continues(&operator, next)) {
             operator.push(next);
         }
+        // Only what is read as the input goes to the program.
+        if let Some(number) = number.filter(|number| first == '<' && number != "0") {
+            operator.insert_str(0, &number);
+        }
+        self.count_brackets(first);
         self.operator(&operator);
         Ok(())
     }
 
+    /// `((…))` may be a calculation, in which `<<` is no here-document.
+    fn count_brackets(&mut self, operator: char) {
+        match operator {
+            '(' => {
+                self.brackets += 1;
+                if self.arithmetic.is_none() && self.characters.peek() == Some('(') {
+                    self.arithmetic = Some(self.brackets);
+                }
+            }
+            ')' => {
+                self.arithmetic = self.arithmetic.filter(|calculation| *calculation != self.brackets);
+                self.brackets = self.brackets.saturating_sub(1);
+            }
+            _ => {}
+        }
+    }
+
     fn single_quotes(&mut self) {
         self.quoted = true;
-        self.word.get_or_insert_default();
-        while let Some(character) = self.characters.next_if(|next| *next != '\'') {
-            self.push(character);
-        }
-        self.characters.next();
+        let text = self.characters.raw_until('\'');
+        self.push_text(&text);
+        self.characters.raw();
     }
 
     /// What stands in double quotes, or in a here-document, which has no end but its own.
@@ -198,7 +233,7 @@ impl Lexer<'_, '_> {
         while let Some(character) = self.characters.next() {
             match character {
                 character if Some(character) == end => break,
-                '\\' => match self.characters.next() {
+                '\\' => match self.characters.raw() {
                     Some(escaped @ ('"' | '\\' | '$' | '`')) => self.push(escaped),
                     Some(other) => self.push_text(&format!("\\{other}")),
                     None => {}
@@ -207,59 +242,6 @@ impl Lexer<'_, '_> {
                 '`' => self.backticks(Quotes::Inside)?,
                 character => self.push(character),
             }
-        }
-        Ok(())
-    }
-
-    /// What stands before the bracket that closes one already read.
-    pub(super) fn until_closed(&mut self, opens: char, closes: char) -> String {
-        let (mut inner, mut depth, mut quote) = (String::new(), 1, None);
-        while let Some(character) = self.characters.next() {
-            match (quote, character) {
-                (Some(open), character) if open == character => quote = None,
-                (None, '\'' | '"') => quote = Some(character),
-                (None | Some('"'), '\\') => {
-                    inner.push(character);
-                    inner.extend(self.characters.next());
-                    continue;
-                }
-                (None, character) if character == opens => depth += 1,
-                (None, character) if character == closes => depth -= 1,
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-            inner.push(character);
-        }
-        inner
-    }
-
-    fn take_documents(&mut self) -> Read<()> {
-        for Document { end, quoted } in std::mem::take(&mut self.documents) {
-            let mut document = String::new();
-            loop {
-                let mut line = String::new();
-                while let Some(character) = self.characters.next_if(|next| *next != '\n') {
-                    line.push(character);
-                }
-                let more = self.characters.next().is_some();
-                if line.trim_start_matches('\t') == end || !more && line.is_empty() {
-                    break;
-                }
-                document.push_str(&line);
-                document.push('\n');
-                if !more {
-                    break;
-                }
-            }
-            if !quoted {
-                let rest = std::mem::replace(&mut self.characters, characters(&document));
-                self.inside_quotes(None)?;
-                self.characters = rest;
-                document = self.word.take().unwrap_or_default();
-            }
-            self.tokens.push(Token::Document(document));
         }
         Ok(())
     }

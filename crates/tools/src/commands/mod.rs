@@ -5,8 +5,9 @@
 //!
 //! 1. `lexer`, `expansion`: quotes, escapes, braces, variables that the command sets, and what inner commands print are
 //!    put into the words. What only a running shell knows stands there as unknown.
-//! 2. `groups`, `script`: each program is one entry, with the words of the shell itself (`if`, `{`, …) taken away.
-//! 3. `programs`: a program that runs another (`sudo`, `xargs`, …) is followed by that one; what a shell is given to run,
+//! 2. `groups`, `position`, `script`: each program is one entry, with the words of the shell itself (`if`, `{`, …) taken
+//!    away, and with what it or the group around it reads.
+//! 3. `programs`, `options`: a program that runs another (`sudo`, `xargs`, …) is followed by that one; what a shell is given to run,
 //!    as an argument, by a pipe, a here-document or a file that the command writes, is read as a command.
 //! 4. `flow`, `printed`, `files`: what `echo` and `printf` print is known, and so is where it goes. Of everything else it
 //!    is known where it comes from: whether it was downloaded or decoded.
@@ -14,7 +15,11 @@
 //!
 //! It sees through what is written in plain sight, and not through every trick: the sandbox is the wall.
 
+mod assignments;
+mod characters;
+mod closing;
 mod dangerous;
+mod documents;
 mod escapes;
 mod expansion;
 mod files;
@@ -23,6 +28,7 @@ mod groups;
 mod hard;
 mod lexer;
 mod options;
+mod position;
 mod printed;
 mod programs;
 mod scope;

@@ -133,9 +133,9 @@ pub(super) fn run_by(simple: &Simple, reads: Option<&Flow>) -> Vec<Vec<String>> 
         return Vec::new();
     }
     if simple.name() == "xargs"
-        && let Some(text) = reads.and_then(|flow| flow.text.as_deref())
+        && let Some(flow) = reads.filter(|flow| !flow.is_all_unknown())
     {
-        give_words(&options, &mut words, text);
+        give_words(&options, &mut words, &flow.text);
     }
     vec![words]
 }
@@ -195,10 +195,12 @@ pub(super) fn is_shell(name: &str) -> bool {
     matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish")
 }
 
-/// Whether a shell runs what is given to a program. It does not if that is in another language.
-pub(super) fn shell_runs(name: &str, text: &str) -> bool {
+/// Whether a shell runs what is given to a program. It does not if that is in another language, as a file says that is
+/// run by its name.
+pub(super) fn shell_runs(name: &str, source: &Source, text: &str) -> bool {
     let first = text.lines().next().unwrap_or_default();
-    !speaks_another_language(name) && (!first.starts_with("#!") || first.contains("sh"))
+    let names_another = *source == Source::Itself && first.starts_with("#!") && !first.contains("sh");
+    !speaks_another_language(name) && !names_another
 }
 
 pub(super) fn speaks_another_language(name: &str) -> bool {

@@ -1,5 +1,6 @@
 //! Reads a shell command into the programs that it would run.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::files::Files;
@@ -80,11 +81,17 @@ impl Script {
             return Err(TOO_DEEP);
         }
         self.charge(text.len())?;
-        let Lexed { tokens, scope, unknown } = lex(self, text, &around)?;
+        let Lexed { tokens, inputs, scope, unknown } = lex(self, text, &around)?;
         let here = Here { depth: around.depth, scope: &scope, unknown };
+        let mut inputs = inputs_of_groups(&tokens, &inputs);
         let mut groups = Groups::new(around.reads);
         let mut current = Parsed::default();
-        for token in tokens {
+        for (index, token) in tokens.into_iter().enumerate() {
+            if let Some(input) = inputs.remove(&index) {
+                self.finish(std::mem::take(&mut current), &mut groups, &here)?;
+                let reads = self.read_by(input, &here)?;
+                groups.redirect(reads);
+            }
             match token {
                 Token::Word(word) => current.word(word),
                 Token::Document(document) => current.reads = Some(Input::Text(document)),
@@ -98,8 +105,10 @@ impl Script {
                     groups.operator(&operator);
                 }
             }
+            self.charge(groups.take_copied())?;
         }
         self.finish(current, &mut groups, &here)?;
+        self.charge(groups.take_copied())?;
         Ok(groups.finish())
     }
 
@@ -108,8 +117,7 @@ impl Script {
         groups.take_keywords(&mut parsed.words);
         if !parsed.words.is_empty() {
             let reads = match parsed.reads {
-                Some(Input::Text(text)) => Some(Rc::new(here.known(text))),
-                Some(Input::File(path)) => self.copied(&path)?.map(Rc::new),
+                Some(input) => self.read_by(input, here)?,
                 None => groups.reads(),
             };
             groups.last = self.program(parsed.words, &parsed.writes, reads, here)?;
@@ -120,6 +128,17 @@ impl Script {
             self.write(path, &groups.last, here)?;
         }
         Ok(())
+    }
+
+    /// What is read from an input, as far as the command tells.
+    fn read_by(&mut self, input: Input, here: &Here<'_>) -> Read<Option<Rc<Flow>>> {
+        Ok(match input {
+            Input::Text(text) => {
+                self.charge(text.len())?;
+                Some(Rc::new(here.known(text)))
+            }
+            Input::File(path) => self.copied(&path)?.map(Rc::new),
+        })
     }
 
     /// Adds a program, those that it runs in turn, and what it passes on to a shell. Returns what they print.
@@ -187,20 +206,22 @@ impl Script {
         if scripts.iter().any(|script| script.contains(UNKNOWN)) {
             simple.runs = here.unknown;
         }
-        let (flow, through_pipe) = match programs::source(simple) {
-            Source::Input => (reads, true),
-            Source::File(path) => (self.files.get(&path), false),
-            Source::Itself if path.contains('/') => (self.files.get(path), false),
-            Source::Itself => (None, false),
+        let source = programs::source(simple);
+        let flow = match &source {
+            Source::Input => reads,
+            Source::File(path) => self.files.get(path),
+            Source::Itself if path.contains('/') => self.files.get(path),
+            Source::Itself => None,
         };
         let Some(flow) = flow else { return scripts };
-        if flow.text.as_ref().is_none_or(|text| text.contains(UNKNOWN)) {
+        if flow.text.contains(UNKNOWN) {
             simple.runs = simple.runs | flow.origin;
         }
-        match &flow.text {
-            Some(text) if programs::shell_runs(simple.name(), text) => scripts.push(text.clone()),
-            Some(_) => {}
-            None => simple.runs.piped = through_pipe && !programs::speaks_another_language(simple.name()),
+        if flow.unknown && source == Source::Input {
+            simple.runs.piped = !programs::speaks_another_language(simple.name());
+        }
+        if !flow.is_all_unknown() && programs::shell_runs(simple.name(), &source, &flow.text) {
+            scripts.push(flow.text.clone());
         }
         scripts
     }
@@ -245,7 +266,7 @@ impl Here<'_> {
     /// A text that stands in the command.
     fn known(&self, text: String) -> Flow {
         let origin = if text.contains(UNKNOWN) { self.unknown } else { Origin::default() };
-        Flow { text: Some(text), origin }
+        Flow { text, unknown: false, origin }
     }
 
     /// A shell that is started here.
@@ -266,6 +287,16 @@ struct Parsed {
 enum Input {
     Text(String),
     File(String),
+}
+
+/// By the token that opens a group, what the group reads.
+fn inputs_of_groups(tokens: &[Token], inputs: &BTreeMap<usize, usize>) -> BTreeMap<usize, Input> {
+    let input = |at: usize| match (tokens.get(at.checked_sub(1)?)?, tokens.get(at)?) {
+        (Token::Operator(operator), Token::Word(path)) if operator == "<" => Some(Input::File(path.clone())),
+        (_, Token::Word(text) | Token::Document(text)) => Some(Input::Text(text.clone())),
+        _ => None,
+    };
+    inputs.iter().filter_map(|(group, at)| Some((*group, input(*at)?))).collect()
 }
 
 impl Parsed {

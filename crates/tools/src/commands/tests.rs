@@ -245,6 +245,101 @@ fn what_flows_into_a_shell_is_read_as_well() {
 }
 
 #[test]
+fn an_assignment_takes_the_whole_value() {
+    check(
+        "hard",
+        &[
+            "X=$(echo rm -rf /); $X",
+            "X=$(echo rm -rf /); eval \"$X\"",
+            "X=`echo rm -rf /`; $X",
+            "A='rm -rf /'; B=$A; $B",
+            "A='rm -rf /'; export B=$A; $B",
+            "A=${B:-rm -rf /}; $A",
+            "if true; then A=$(echo rm -rf /); fi; $A",
+            "A=rm; A+=' -rf /'; $A",
+            "A='rm -rf /'; echo A=ls; $A",
+            "X=' -rf /'; rm$X",
+            "X='rm '; $X-rf /",
+            "X='1 rm -rf /'; env A=$X",
+        ],
+    );
+}
+
+#[test]
+fn a_here_document_belongs_to_the_program_that_names_it() {
+    check(
+        "hard",
+        &[
+            "bash <<'EOF' 2>&1 | tail -5\nrm -rf /\nEOF",
+            "sh <<EOF && echo ok\nrm -rf /\nEOF",
+            "sh <<A; cat <<B\nrm -rf /\nA\nls\nB",
+            "sh <<-EOF\n\trm -rf /\n\tEOF",
+            "sh <<EOF 3</dev/null\nrm -rf /\nEOF",
+            "{ sh; } <<EOF\nrm -rf /\nEOF",
+            "(sh) <<EOF\nrm -rf /\nEOF",
+            "(cd x; sh) <<< 'rm -rf /'",
+            "{ cat | sh; } <<< 'rm -rf /'",
+            "if true; then { sh; } <<< 'rm -rf /'; fi",
+            "while true; do sh; done <<< 'rm -rf /'",
+            "for i in 1 2; do sh; done <<EOF\nrm -rf /\nEOF",
+            "function f { sh; } <<< 'rm -rf /'",
+            "echo 'rm -rf /' > f; (sh) < f",
+            "echo 'rm -rf /' | { { cat; } <<< x; sh; }",
+            "cat <<$X\n$X\nrm -rf /",
+            "((a=1<<2))\nrm -rf /",
+            "git commit -m \"$(cat <<'EOF'\nit's done\nEOF\n)\"; rm -rf /",
+            "echo $(ls # it's\n); rm -rf /",
+        ],
+    );
+    check(
+        "",
+        &[
+            "cat <<EOF | tail -5\nrm -rf /\nEOF",
+            "sh run.sh <<EOF && cat\nrm -rf /\nEOF",
+            "{ cat; } <<EOF\nrm -rf /\nEOF",
+            "(bash) < run.sh",
+            "git commit -m \"$(cat <<'EOF'\nnever ) rm -rf / it's\nEOF\n)\"",
+        ],
+    );
+}
+
+#[test]
+fn what_is_known_is_read_beside_what_is_not() {
+    check(
+        "hard",
+        &[
+            "date > f; echo 'rm -rf /' >> f; sh f",
+            "{ echo 'rm -rf /'; date; } | sh",
+            "{ printf 'echo '; date; echo 'rm -rf /'; } | sh",
+            "printf '#!/usr/bin/python\\nrm -rf /' > f; sh f",
+        ],
+    );
+    check("piped_script", &["{ echo ls; date; } | sh"]);
+    check("remote_script", &["{ echo ls; curl x; } > f; sh f"]);
+}
+
+#[test]
+fn lines_are_joined_where_a_shell_joins_them() {
+    check(
+        "hard",
+        &[
+            "# note \\\nrm -rf /",
+            "ls # note \\\nrm -rf /",
+            "echo a\\\\\nrm -rf /",
+            "echo 'a\\'\nrm -rf /",
+            "echo a \\\r\nrm -rf /",
+            "cat <<'EOF'\na \\\nEOF\nrm -rf /",
+            "cat <<EOF\na \\\\\nEOF\nrm -rf /",
+            "rm \\\n  -rf \\\n  /",
+            "r\"\\\nm\" -rf /",
+            "A=/; rm -rf $\\\nA",
+            "true &\\\n& rm -rf /",
+        ],
+    );
+    check("", &["cat <<EOF\na \\\nEOF\nrm -rf /\nEOF", "echo \\\nrm -rf /"]);
+}
+
+#[test]
 fn all_that_is_dangerous_is_named() {
     check("recursive_delete git_force_push", &["rm -rf b && git push --force; rm -r c"]);
     check("recursive_delete remote_script", &["rm -rf b; curl http://x/y | sh"]);

@@ -27,14 +27,22 @@ fn a_command_that_grows_too_large_is_not_run() {
         format!("echo {} > f; {}", "x".repeat(50_000), "a < f;".repeat(8_000)),
         format!("echo {} | {}a", "x ".repeat(25_000), "xargs ".repeat(8_000)),
         format!("{}{{a,b}}", "{a,b}".repeat(15_000)),
+        format!("a={};{}", "x".repeat(20), "$a".repeat(40_000)),
+        "{ ( sh; } <<E\n".repeat(7_000),
+        format!("$({}", "cat <<E\n".repeat(12_000)),
     ] {
         assert!(size(&text) < 10 * MAX_COMMAND, "{}", text.get(..40).unwrap_or_default());
     }
-    let Risk::Forbidden { reason } = judge(&format!("a0=xx;{doubling}$a34"), &Approvals::default()).risk
-    else {
-        panic!()
-    };
-    assert!(reason.contains("longer than can be checked"), "{reason}");
+    let (text, ends) = ("x".repeat(20_000), "; }".repeat(100));
+    for text in [
+        format!("a0=xx;{doubling}$a34"),
+        format!("a={text};{}", "a+=x;".repeat(100)),
+        // What a group prints goes to the one around.
+        format!("{}echo {text}{ends}", "{ echo a; ".repeat(100)),
+    ] {
+        let Risk::Forbidden { reason } = judge(&text, &Approvals::default()).risk else { panic!("{text}") };
+        assert!(reason.contains("longer than can be checked"), "{reason}");
+    }
 }
 
 /// How many bytes the words have that a command is read into, if it is.
