@@ -100,9 +100,33 @@ impl Home {
         self.path.join("hooks")
     }
 
+    /// The directory where scripts of hooks are kept by convention.
+    fn agent_hooks(&self) -> PathBuf {
+        self.path.join("agent-hooks")
+    }
+
     /// The file that says where the running server is.
     pub(crate) fn server(&self) -> PathBuf {
         self.path.join("server.json")
+    }
+
+    /// Everything that has a meaning for the server, but for the workspaces, which are there for agents.
+    pub(crate) fn own(&self) -> [PathBuf; 13] {
+        [
+            self.config(),
+            self.database(),
+            self.backups(),
+            self.admin_key(),
+            self.delivery_secret(),
+            self.agents(),
+            self.routines(),
+            self.skills(),
+            self.hook_allowlist(),
+            self.plugins(),
+            self.hooks(),
+            self.agent_hooks(),
+            self.server(),
+        ]
     }
 }
 

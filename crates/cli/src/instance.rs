@@ -25,7 +25,7 @@ use crate::home::Home;
 use crate::routine_files::RoutineFiles;
 use crate::talk::DEFAULT_MODEL;
 use crate::user_code::UserCode;
-use crate::{default_agent, delivery_secret};
+use crate::{default_agent, delivery_secret, own_files};
 
 /// How long turns and hooks may take to end when a server stops that others use.
 pub(crate) const SERVER_GRACE: Grace =
@@ -150,7 +150,7 @@ async fn bind(
         supervisor(),
     );
     let pages = petasos_net::Client::guarded(&config.net, config.guard.clone());
-    let mut tools = tools(config.sandbox, config.approvals, home, &store)
+    let mut tools = tools(config.sandbox, config.approvals, home, &store)?
         .with_mcp(mcp)
         .with_web(pages, config.search_engine);
     user_code.add_tools(&mut tools, &config.plugins);
@@ -228,9 +228,11 @@ pub(crate) fn supervisor() -> Supervisor {
 }
 
 /// The built-in tools. Says in the log what confines their commands, if anything does not.
-fn tools(mut settings: Settings, approvals: Approvals, home: &Home, store: &SqliteStore) -> Toolbox {
+fn tools(mut settings: Settings, approvals: Approvals, home: &Home, store: &SqliteStore) -> Result<Toolbox> {
+    let database = store.files();
+    own_files::refuse_writable(&settings, home, &database)?;
     settings.hidden.push(home.path().to_owned());
-    settings.hidden.extend(store.files());
+    settings.hidden.extend(database);
     let sandbox = Sandbox::new(settings, supervisor());
     let report = sandbox.report();
     match (&report.missing, report.fallback) {
@@ -242,11 +244,11 @@ fn tools(mut settings: Settings, approvals: Approvals, home: &Home, store: &Sqli
         }
         (None, _) => {}
     }
-    Toolbox::builtin(petasos_tools::Options {
+    Ok(Toolbox::builtin(petasos_tools::Options {
         workspaces: Workspaces::new(home.workspaces()),
         sandbox,
         approvals,
-    })
+    }))
 }
 
 /// Says why an address cannot be listened on, and what to do.

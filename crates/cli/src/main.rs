@@ -25,6 +25,7 @@ mod logging;
 #[cfg(unix)]
 mod open_files;
 mod output;
+mod own_files;
 mod private_file;
 mod routine_files;
 mod serve;

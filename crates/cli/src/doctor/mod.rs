@@ -89,6 +89,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
         checks.extend(mcp::check(&config).await);
         checks.extend(hooks::checks(&config, &home, environment));
         checks.extend(plugins::check(&config, &home).await);
+        checks.extend(sandbox::writable(args, &config, &home));
         checks.extend(sandbox::check(config).await);
     }
     checks.extend(running::check(&home).await);

@@ -7,11 +7,21 @@ use petasos_sandbox::{Backend, Command, Confine, Fallback, Sandbox, Streams, Sup
 use tokio::io::AsyncReadExt;
 
 use super::Check;
-use crate::SUPERVISOR;
+use crate::args::DoctorArgs;
 use crate::config::Config;
+use crate::home::Home;
+use crate::{SUPERVISOR, database, own_files};
 
 /// How long a command that does nothing may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Says if commands could write to what is the server's own, with which it does not start.
+pub(super) fn writable(args: &DoctorArgs, config: &Config, home: &Home) -> Option<Check> {
+    // A database that cannot be named is told by the check of the store.
+    let database = database::path(args.home.database_url.as_deref(), home).ok()?;
+    let refused = own_files::refuse_writable(&config.sandbox, home, &[database]).err()?;
+    Some(Check::failed("sandbox.write", &refused))
+}
 
 /// What confines the commands of agents, found out by doing it.
 pub(super) async fn check(config: Config) -> Vec<Check> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::installation::Installation;
+use crate::kill::until_idle;
 
 #[test]
 fn commands_do_not_see_the_configuration_and_the_database() {
@@ -34,16 +35,40 @@ fn commands_do_not_see_the_configuration_and_the_database() {
     let names = ["useful", "config.yaml", "p.db", "p.db-wal", "p.db-shm", "p.lock"];
     let look = names.map(|name| format!("head -c 9 {} && echo = {name}", path(name)));
     server.say(key, &session, &format!("run {}", look.join("; ")));
-    let output = loop {
-        let events = server.request("GET", &format!("/v1/sessions/{session}/events"), key, "").1;
-        let events = events["data"].as_array().unwrap().clone();
-        let result = events.into_iter().find(|event| event["type"] == "agent.tool_result");
-        if let Some(result) = result {
-            let text = result["payload"]["content"][0]["text"].as_str().unwrap();
-            break serde_json::from_str::<Value>(text).unwrap()["output"].as_str().unwrap().to_owned();
-        }
-    };
+    until_idle(&server, key, &session, 1);
+    let events = server.request("GET", &format!("/v1/sessions/{session}/events"), key, "").1;
+    let result = events["data"].as_array().unwrap().iter().find(|event| event["type"] == "agent.tool_result");
+    let text = result.expect("the command ran")["payload"]["content"][0]["text"].as_str().unwrap();
+    let output = serde_json::from_str::<Value>(text).unwrap()["output"].as_str().unwrap().to_owned();
     assert!(elsewhere.path().join("p.db-wal").exists() && elsewhere.path().join("p.lock").exists());
     assert!(output.contains("useful= useful"), "{output}");
     assert_eq!(output.matches("Permission denied").count(), names.len() - 1, "{output}");
+}
+
+#[test]
+fn a_server_whose_own_files_commands_could_write_does_not_start() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let place = elsewhere.path().display().to_string();
+    let database = format!("sqlite:{place}/data/p.db");
+    let installation = Installation::new();
+    let home = installation.home().display().to_string();
+    let (with_database, with_home) = (["--database-url", &database[..]], []);
+    for (write, flags, own) in [
+        (&place, &with_database[..], format!("{place}/data/p.db")),
+        (&home, &with_home[..], format!("{home}/config.yaml")),
+    ] {
+        installation.write("config.yaml", format!("sandbox: {{ write: ['{write}'] }}\n"));
+        std::fs::create_dir_all(elsewhere.path().join("data")).unwrap();
+        let serve = installation.run(&[&["serve", "--listen", "127.0.0.1:0"], flags].concat());
+        let has = format!("sandbox.write has {write}");
+        serve.assert_refused(&[&has, &own, "--database-url", "take it out"]);
+        let doctor = installation.run(&[&["doctor"], flags].concat());
+        assert!(
+            !doctor.success && doctor.stdout.contains(&format!("fail  sandbox.write: {has}")),
+            "{doctor:?}"
+        );
+    }
+    // Beside them they may write.
+    installation.write("config.yaml", format!("sandbox: {{ write: ['{place}', '{home}/shared'] }}\n"));
+    installation.serve().stop();
 }
