@@ -58,9 +58,11 @@ impl Planner<'_> {
     }
 
     /// The tools that the application runs: those of the session, and those of the agent unless the session has a list
-    /// of its own.
+    /// of its own, or one of that name.
     pub(super) fn custom_tools(&self) -> impl Iterator<Item = ToolSpec> {
-        let of_agent = self.around.agent.custom_tools().map(|(name, description, input_schema)| ToolSpec {
+        let of_agent = self.around.agent.custom_tools();
+        let of_agent = of_agent.filter(|(name, ..)| !self.around.settings.is_client_tool(name));
+        let of_agent = of_agent.map(|(name, description, input_schema)| ToolSpec {
             name: name.to_owned(),
             description: description.to_owned(),
             input_schema: input_schema.clone().into(),

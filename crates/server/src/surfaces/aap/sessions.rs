@@ -140,7 +140,8 @@ async fn info(engine: &Engine, detail: &SessionDetail) -> SessionInfo {
         None => {
             let header = &detail.header;
             let tools = engine.server_tools(&header.tenant, agent, header.user_id.as_deref()).await;
-            (tools, agent.custom_tools().map(show_custom_tool).collect())
+            let of_agent = agent.custom_tools().filter(|(name, ..)| !settings.is_client_tool(name));
+            (tools, of_agent.map(show_custom_tool).collect())
         }
         // It says for itself which it has.
         Some(_) => (ServerTools::default(), Vec::new()),

@@ -69,13 +69,14 @@ impl Choices<'_> {
         Ok(enabled)
     }
 
-    /// A call is told by its name alone, so no two tools of a session may share one.
+    /// A call is told by its name alone, so no two tools of a session may share one. A tool of the application takes the
+    /// place of one that the agent has for it under the same name: who sends back what it was shown changes nothing.
     fn check_names(&self, settings: &SessionSettings) -> Result<(), Problem> {
         let mut names: BTreeSet<&str> = match &settings.server_tools {
             Some(tools) => tools.iter().map(|tool| tool.name.as_str()).collect(),
             None => {
-                let custom = self.agent.custom_tools().map(|(name, _, _)| name);
-                self.tools.known.iter().map(|tool| tool.spec.name.as_str()).chain(custom).collect()
+                let known = self.tools.known.iter().map(|tool| tool.spec.name.as_str());
+                known.filter(|name| !self.agent.custom_tools().any(|(custom, ..)| custom == *name)).collect()
             }
         };
         for (index, tool) in settings.client_tools.iter().enumerate() {

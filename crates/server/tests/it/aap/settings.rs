@@ -186,3 +186,32 @@ async fn a_session_made_elsewhere_shows_which_tools_the_application_runs() {
     app.post_turn(&session, body).await.expect(200);
     assert_eq!(app.info(&session).await["tools"], json!([]));
 }
+
+#[tokio::test]
+async fn tools_that_a_session_shows_can_be_sent_back() {
+    let custom = json!({ "type": "custom_tool", "name": "check_order", "description": "Looks up an order.", "inputSchema": { "type": "object" } });
+    let app = App::with_agent(json!({ "tools": [{ "type": "agent_toolset" }, custom] })).await;
+    let session = app.server.client.session(&app.agent).await;
+    let mut tools = app.info(&session).await["tools"].as_array().unwrap().clone();
+    tools[0]["description"] = json!("Looks up an order, and says when it comes.");
+    tools.push(get_weather());
+    for _ in 0..2 {
+        app.server.model.script([Reply::text("Hm.")]);
+        app.post_turn(&session, json!({ "messages": says("go"), "tools": tools })).await.expect(200);
+        assert_eq!(app.info(&session).await["tools"], json!(tools));
+    }
+    let offered = app.server.model.requests().pop().unwrap().body["tools"].clone();
+    let named = |name: &str| {
+        let offered = offered.as_array().unwrap().iter().map(|tool| &tool["function"]);
+        offered
+            .filter(|tool| tool["name"] == name)
+            .map(|tool| tool["description"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(named("check_order"), [tools[0]["description"].clone()]);
+    assert_eq!(named("get_weather").len(), 1);
+    // A tool that the server runs keeps its name to itself.
+    tools[1]["name"] = json!("todo");
+    let refused = app.post_turn(&session, json!({ "messages": says("go"), "tools": tools })).await;
+    assert!(refused.expect(400)["error"].as_str().unwrap().contains("tools[1].name"));
+}
