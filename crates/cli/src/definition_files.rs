@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use petasos_core::ids::InvalidId;
 use petasos_engine::Engine;
 use serde::de::DeserializeOwned;
@@ -58,6 +58,22 @@ pub(crate) struct DefinitionFiles<T> {
     defines: PhantomData<fn() -> T>,
 }
 
+/// Why a file is not used.
+enum Unusable {
+    /// What it says or is called: it stays so until the file changes.
+    Written(anyhow::Error),
+    /// What may pass without a change of the file: another file, its permissions, or whoever takes what it says.
+    Passing(anyhow::Error),
+}
+
+impl From<Unusable> for anyhow::Error {
+    fn from(unusable: Unusable) -> Self {
+        match unusable {
+            Unusable::Written(problem) | Unusable::Passing(problem) => problem,
+        }
+    }
+}
+
 /// What a file says.
 struct Definition<T: Defined> {
     /// The file's name without the ending.
@@ -77,20 +93,22 @@ impl<T: Defined> DefinitionFiles<T> {
     pub(crate) fn check(directory: &Path) -> Result<Vec<Result<T::Id>>> {
         list(directory)?;
         let files = DefinitionFiles::<T>::new(directory.to_owned()).changed().into_iter();
-        Ok(files.map(|(_, read)| read.map(|definition| definition.id)).collect())
+        Ok(files.map(|(_, read)| Ok(read?.id)).collect())
     }
 
-    /// Reads the files that are new or changed since the last time or could not be used then, and makes everything
-    /// what they say.
+    /// Reads the files that are new or changed since the last time or could not be used then for a reason that may
+    /// have passed, and makes everything what they say.
     pub(crate) async fn sync(&mut self, engine: &Engine) {
         for (path, read) in tokio::task::block_in_place(|| self.changed()) {
             let put = match read {
-                Ok(Definition { id, definition, text }) => definition.put(engine, &id, &text, &path).await,
-                Err(error) => Err(error),
+                Ok(Definition { id, definition, text }) => {
+                    definition.put(engine, &id, &text, &path).await.map_err(Unusable::Passing)
+                }
+                Err(unusable) => Err(unusable),
             };
             match put {
                 Ok(()) => drop(self.told.remove(&path)),
-                Err(error) => self.tell(path, format!("{error:#}")),
+                Err(unusable) => self.tell(path, unusable),
             }
         }
     }
@@ -103,9 +121,12 @@ impl<T: Defined> DefinitionFiles<T> {
         }
     }
 
-    /// Says once what is wrong with a file. It is read again the next time, since the cause may lie elsewhere.
-    fn tell(&mut self, path: PathBuf, problem: String) {
-        self.seen.remove(&path);
+    /// Says once what is wrong with a file. It is read again the next time only if that may help.
+    fn tell(&mut self, path: PathBuf, unusable: Unusable) {
+        if matches!(unusable, Unusable::Passing(_)) {
+            self.seen.remove(&path);
+        }
+        let problem = format!("{:#}", anyhow::Error::from(unusable));
         if self.told.get(&path) != Some(&problem) {
             tracing::warn!("{}'s file is not used: {problem}", T::WHAT);
             self.told.insert(path, problem);
@@ -113,7 +134,7 @@ impl<T: Defined> DefinitionFiles<T> {
     }
 
     /// What is new or changed since the last time, in the order of the names.
-    fn changed(&mut self) -> Vec<(PathBuf, Result<Definition<T>>)> {
+    fn changed(&mut self) -> Vec<(PathBuf, Result<Definition<T>, Unusable>)> {
         let files = match list(&self.directory) {
             Ok(files) => files,
             Err(error) => {
@@ -142,12 +163,14 @@ impl<T: Defined> DefinitionFiles<T> {
 }
 
 impl<T: Defined> Definition<T> {
-    fn read(stem: &str, path: &Path, owner: &Path) -> Result<Self> {
-        let id = stem.parse::<T::Id>().with_context(|| {
+    fn read(stem: &str, path: &Path, owner: &Path) -> Result<Self, Unusable> {
+        let name = || {
             format!("{}: the file's name cannot be the id of {}; rename the file", path.display(), T::WHAT)
-        })?;
+        };
+        let id = stem.parse::<T::Id>().with_context(name).map_err(Unusable::Written)?;
         let text = read(path, owner)?;
-        Ok(Definition { id, definition: T::parse(&text, path)?, text })
+        let definition = T::parse(&text, path).map_err(Unusable::Written)?;
+        Ok(Definition { id, definition, text })
     }
 }
 
@@ -176,15 +199,22 @@ fn list(directory: &Path) -> Result<BTreeMap<PathBuf, Stamp>> {
     Ok(files)
 }
 
-fn read(path: &Path, owner: &Path) -> Result<String> {
+fn read(path: &Path, owner: &Path) -> Result<String, Unusable> {
     if owner != path {
-        bail!("{}: {} has the same name and is used instead", path.display(), owner.display());
+        let problem =
+            anyhow!("{}: {} has the same name and is used instead", path.display(), owner.display());
+        return Err(Unusable::Passing(problem));
     }
     let length = fs::metadata(path).map(|metadata| metadata.len()).unwrap_or_default();
     if length > MAX_BYTES {
-        bail!("{}: it has {length} bytes; at most {MAX_BYTES} are read", path.display());
+        let problem = anyhow!("{}: it has {length} bytes; at most {MAX_BYTES} are read", path.display());
+        return Err(Unusable::Written(problem));
     }
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    fs::read_to_string(path).map_err(|error| {
+        let is_no_text = error.kind() == ErrorKind::InvalidData;
+        let problem = anyhow!(error).context(format!("cannot read {}", path.display()));
+        if is_no_text { Unusable::Written(problem) } else { Unusable::Passing(problem) }
+    })
 }
 
 /// Reads the text of a file. The file's ending says whether it is JSON; everything else is YAML.
@@ -222,9 +252,9 @@ mod tests {
     const AGENT: &str = "name: A\nmodel: demo/echo\n";
 
     fn ids(files: &mut DefinitionFiles<AgentDefinition>) -> Vec<String> {
-        let shown = |read: Result<Definition<AgentDefinition>>| match read {
+        let shown = |read: Result<Definition<AgentDefinition>, Unusable>| match read {
             Ok(read) => format!("{}={}", read.id, read.definition.name),
-            Err(error) => format!("{error:#}"),
+            Err(unusable) => format!("{:#}", anyhow::Error::from(unusable)),
         };
         files.changed().into_iter().map(|(_, read)| shown(read)).collect()
     }
@@ -262,5 +292,34 @@ mod tests {
         assert_eq!(read[0], "a=A");
         assert!(read[1].contains("a.yaml: ") && read[1].contains("a.json has the same name"), "{read:?}");
         assert!(read[2].contains("my agent.yaml") && read[2].contains("rename the file"), "{read:?}");
+    }
+    #[test]
+    fn a_file_is_tried_again_only_if_its_trouble_may_pass() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut files = DefinitionFiles::<AgentDefinition>::new(directory.path().to_owned());
+        let write = |name: &str, text: &[u8]| fs::write(directory.path().join(name), text).unwrap();
+        write("a.json", br#"{"name":"A","model":"demo/echo"}"#);
+        write("a.yaml", AGENT.as_bytes());
+        write("broken.yaml", b"name: [");
+        write("my agent.yaml", AGENT.as_bytes());
+        write("no-text.yaml", b"\xff");
+        let mut tried = || {
+            let mut names = Vec::new();
+            for (path, read) in files.changed() {
+                names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+                if let Err(unusable) = read {
+                    files.tell(path, unusable);
+                }
+            }
+            names
+        };
+        assert_eq!(tried(), ["a.json", "a.yaml", "broken.yaml", "my agent.yaml", "no-text.yaml"]);
+        // The other file may go.
+        assert_eq!(tried(), ["a.yaml"]);
+        assert_eq!(tried(), ["a.yaml"]);
+        fs::remove_file(directory.path().join("a.json")).unwrap();
+        write("broken.yaml", b"name: [[");
+        assert_eq!(tried(), ["a.yaml", "broken.yaml"]);
+        assert!(tried().is_empty());
     }
 }
