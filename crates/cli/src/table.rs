@@ -85,19 +85,23 @@ pub(crate) fn revealed(text: &str) -> String {
 }
 
 /// Characters that show nothing, or that turn around what is beside them.
-const HIDDEN: [RangeInclusive<char>; 13] = [
+const HIDDEN: [RangeInclusive<char>; 17] = [
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
     '\u{61c}'..='\u{61c}',
     '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
     '\u{180b}'..='\u{180f}',
     '\u{200b}'..='\u{200f}',
     '\u{2028}'..='\u{202e}',
     '\u{2060}'..='\u{206f}',
+    '\u{2800}'..='\u{2800}',
     '\u{3164}'..='\u{3164}',
     '\u{fe00}'..='\u{fe0f}',
     '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
     '\u{fff0}'..='\u{fffb}',
+    '\u{1d173}'..='\u{1d17a}',
     '\u{e0000}'..='\u{e0fff}',
 ];
 
@@ -119,6 +123,9 @@ mod tests {
     #[test]
     fn nothing_hides_from_who_agrees_to_it() {
         assert_eq!(revealed("rm \u{202e}fr\u{200b} ä👍\n\u{7f}"), r"rm \u{202e}fr\u{200b} ä👍\u{a}\u{7f}");
+        for hidden in ['\u{17b4}', '\u{17b5}', '\u{2800}', '\u{ffa0}', '\u{1d173}', '\u{1d17a}'] {
+            assert_eq!(revealed(&hidden.to_string()), hidden.escape_unicode().to_string());
+        }
     }
 
     #[test]
