@@ -1,6 +1,7 @@
 //! What is damaged harms nobody else.
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -25,6 +26,7 @@ fn installation(lines: &str) -> Installation {
     installation
 }
 
+#[allow(clippy::disallowed_methods, reason = "a pace: asking without a pause takes the server's own time")]
 fn until(what: &str, mut look: impl FnMut() -> Option<Value>) -> Value {
     let started = Instant::now();
     loop {
@@ -32,6 +34,7 @@ fn until(what: &str, mut look: impl FnMut() -> Option<Value>) -> Value {
             return found;
         }
         assert!(started.elapsed() < PATIENCE, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(10));
     }
 }
 

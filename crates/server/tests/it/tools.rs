@@ -1,5 +1,6 @@
 //! Turns that use the machine: commands, files, scripts.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -282,13 +283,18 @@ async fn what_the_model_is_told_about_all_tools_is_small() {
     assert!(total < 12_000, "{total} bytes: {sizes:?}");
 }
 
-/// Starts a command in the background of a session, and returns its process.
-async fn in_the_background(server: &TestServer, session: &str, workspaces: &Path) -> String {
-    let command = json!({ "command": "echo $$ > pid; sleep 600", "background": true });
+/// Starts a command in the background of a session.
+async fn start_in_the_background(server: &TestServer, session: &str, command: &str) {
+    let command = json!({ "command": command, "background": true });
     server.model.script([Reply::tool_call("terminal", command), Reply::text("Done.")]);
     let mut stream = server.client.stream(session, "").await;
     server.client.message(session, "go").await.expect(200);
     stream.until_idle().await;
+}
+
+/// Starts one that goes on, and returns its process.
+async fn in_the_background(server: &TestServer, session: &str, workspaces: &Path) -> String {
+    start_in_the_background(server, session, "echo $$ > pid; sleep 600").await;
     file(workspaces, "pid").await
 }
 
@@ -313,6 +319,14 @@ async fn vanishes(path: &Path) {
 async fn what_belongs_to_a_session_alone_goes_with_it() {
     let (server, workspaces) = start().await;
     let agent = server.agent_with(trusted()).await;
+    // What is a user's stays.
+    let made = server.client.post(&format!("/v1/agents/{agent}/sessions"), json!({ "userId": "ada" })).await;
+    let session = made.expect(201)["id"].as_str().unwrap().to_owned();
+    let waits = "mkfifo ask; echo $PWD > waits; read word < ask; echo $word > heard; sleep 600";
+    start_in_the_background(&server, &session, waits).await;
+    let of_user = PathBuf::from(file(workspaces.path(), "waits").await);
+    server.client.delete(&format!("/v1/sessions/{session}")).await;
+
     let session = server.client.session(&agent).await;
     let path = Workspaces::new(workspaces.path().to_owned()).path_of(&session_workspace(&agent, &session));
     let pid = in_the_background(&server, &session, workspaces.path()).await;
@@ -329,13 +343,10 @@ async fn what_belongs_to_a_session_alone_goes_with_it() {
     gone(&pid).await;
     vanishes(&path).await;
 
-    // What is a user's stays.
-    let made = server.client.post(&format!("/v1/agents/{agent}/sessions"), json!({ "userId": "ada" })).await;
-    let session = made.expect(201)["id"].as_str().unwrap().to_owned();
-    let pid = in_the_background(&server, &session, workspaces.path()).await;
-    server.client.delete(&format!("/v1/sessions/{session}")).await;
-    assert_eq!(file(workspaces.path(), "pid").await, pid);
-    assert!(Path::new(&format!("/proc/{pid}")).exists());
+    // The user's command, whose session was deleted before all that, still listens.
+    let mut ask = std::fs::File::options().read(true).write(true).open(of_user.join("ask")).unwrap();
+    ask.write_all(b"hello\n").unwrap();
+    assert_eq!(file(&of_user, "heard").await, "hello");
 }
 
 #[tokio::test]
