@@ -100,6 +100,9 @@ impl ChangeTags {
     }
 }
 
+/// Of how many the tags are read at once: each takes a look into the store, which serves others in between.
+const AT_ONCE: usize = 100;
+
 /// The tags of all of these, by id.
 pub(super) async fn of_all(
     engine: &Engine,
@@ -107,7 +110,12 @@ pub(super) async fn of_all(
     kind: Bearer,
     ids: impl Iterator<Item = String>,
 ) -> Result<HashMap<String, Vec<String>>, Problem> {
-    Ok(engine.tags_of(tenant, kind, ids.collect()).await?)
+    let ids: Vec<String> = ids.collect();
+    let mut tags = HashMap::new();
+    for some in ids.chunks(AT_ONCE) {
+        tags.extend(engine.tags_of(tenant, kind, some.to_vec()).await?);
+    }
+    Ok(tags)
 }
 
 async fn list_tags(

@@ -224,3 +224,19 @@ async fn what_is_not_known_about_a_customer_is_as_it_is_for_all() {
     let known = client.get("/conversation/customers/ben").await.expect(200);
     assert_eq!(known["variables"], json!({}), "what holds for all is not known about one");
 }
+
+#[tokio::test]
+async fn the_tags_of_many_customers_are_read() {
+    let talk = Talk::start().await;
+    let client = &talk.server.client;
+    let tag = client.post("/parlant/tags", json!({ "name": "vip" })).await.expect(201)["id"].clone();
+    let ids: Vec<String> = (0..201).map(|number| format!("c{number}")).collect();
+    let make =
+        |id: &String| client.post("/parlant/customers", json!({ "id": id, "name": id, "tags": [tag] }));
+    for made in futures_util::future::join_all(ids.iter().map(make)).await {
+        made.expect(201);
+    }
+    let listed = client.get("/parlant/customers").await.expect(200);
+    let tagged = listed.as_array().unwrap().iter().filter(|customer| customer["tags"] == json!([tag]));
+    assert_eq!(tagged.count(), ids.len());
+}
