@@ -42,8 +42,10 @@ async fn history(
     let history = match query.text("type") {
         Some("full") => History::Full(full(&engine, &tenant, &session_id).await?),
         Some("compacted") => {
+            let context = engine.context(&tenant, &session_id).await?;
+            // Last, so that a question that is shown as open was not answered in the meantime.
             let state = engine.session_detail(&tenant, &session_id).await?.state;
-            History::Compacted(compacted(&engine.context(&tenant, &session_id).await?, &state))
+            History::Compacted(compacted(&context, &state))
         }
         _ => return Err(Problem::validation("type", "must be compacted or full")),
     };
