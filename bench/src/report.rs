@@ -10,8 +10,11 @@ use crate::{Bench, machine};
 
 /// Fails unless a file can be written there: better before everything is measured than after.
 pub(crate) fn can_write(path: &Path) -> Result<()> {
-    let file = std::fs::File::options().append(true).create(true).open(path);
-    file.map(drop).with_context(|| format!("cannot write {}", path.display()))
+    let problem = || format!("cannot write {}", path.display());
+    let is_new = !path.exists();
+    std::fs::File::options().append(true).create(true).open(path).with_context(problem)?;
+    // A run that fails must not leave an empty report behind.
+    if is_new { std::fs::remove_file(path).with_context(problem) } else { Ok(()) }
 }
 
 /// A figure and what it should be.
@@ -153,4 +156,21 @@ pub(crate) fn whole(number: u64) -> String {
         shown.push(digit);
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trying_whether_a_report_can_be_written_leaves_everything_as_it_was() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("RESULTS.md");
+        can_write(&path).unwrap();
+        assert!(!path.exists());
+        std::fs::write(&path, "measured").unwrap();
+        can_write(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "measured");
+        assert!(can_write(&directory.path().join("nowhere/RESULTS.md")).is_err());
+    }
 }
