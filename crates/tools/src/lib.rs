@@ -27,6 +27,7 @@ mod terminal;
 mod todo;
 mod tool;
 mod toolbox;
+mod unfinished;
 mod web_extract;
 pub mod web_search;
 mod workspace;

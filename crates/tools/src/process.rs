@@ -17,6 +17,7 @@ use crate::plain_text::plain;
 use crate::processes::{Entry, Processes};
 use crate::terminal::{exit_code, problem};
 use crate::tool::{Invocation, Risk, Tool, ToolOutput};
+use crate::unfinished::ended;
 use crate::workspace::{Workspace, Workspaces};
 
 const DEFAULT_WAIT: u64 = 60;
@@ -93,7 +94,8 @@ impl Tool for ProcessTool {
             Action::List | Action::Poll | Action::Log | Action::Wait => Risk::Harmless,
             Action::Kill | Action::Close => Risk::Ordinary,
             Action::Write | Action::Submit => {
-                commands::judge(input.data.as_deref().unwrap_or_default(), &self.approvals).risk
+                let data = ended(input.data.as_deref().unwrap_or_default());
+                commands::judge(&data, &self.approvals).risk
             }
         }
     }
@@ -122,38 +124,38 @@ impl ProcessTool {
                 "There is no process {id}. Processes end when the server does; start the command again."
             ));
         };
-        let output = act(&entry, &input).await?;
+        let output = self.act(&entry, &input).await?;
         let mut text = describe(&entry);
         if let Some(output) = output {
             text["output"] = Value::String(shown(&workspace, &invocation.tool_use_id, &output));
         }
         Ok(ToolOutput::ok(text.to_string()))
     }
-}
 
-/// Does what was asked for. Returns the output to show, if any.
-async fn act(entry: &Arc<Entry>, input: &Input) -> Result<Option<Vec<u8>>, String> {
-    let data = || input.data.as_deref().ok_or("data is missing.");
-    match input.action {
-        Action::List => Ok(None),
-        Action::Poll => Ok(Some(entry.new_output())),
-        Action::Log => Ok(Some(entry.output())),
-        Action::Wait => {
-            let limit = Duration::from_secs(input.timeout.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT));
-            // If it goes on for longer, the status says so.
-            let _ = tokio::time::timeout(limit, entry.wait()).await;
-            Ok(Some(entry.new_output()))
-        }
-        Action::Kill => {
-            entry.kill();
-            entry.wait().await;
-            Ok(Some(entry.new_output()))
-        }
-        Action::Write => entry.write(data()?).await.map(|()| None),
-        Action::Submit => entry.write(&format!("{}\n", data()?)).await.map(|()| None),
-        Action::Close => {
-            entry.close_input().await;
-            Ok(None)
+    /// Does what was asked for. Returns the output to show, if any.
+    async fn act(&self, entry: &Arc<Entry>, input: &Input) -> Result<Option<Vec<u8>>, String> {
+        let data = || input.data.as_deref().ok_or("data is missing.");
+        match input.action {
+            Action::List => Ok(None),
+            Action::Poll => Ok(Some(entry.new_output())),
+            Action::Log => Ok(Some(entry.output())),
+            Action::Wait => {
+                let limit = Duration::from_secs(input.timeout.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT));
+                // If it goes on for longer, the status says so.
+                let _ = tokio::time::timeout(limit, entry.wait()).await;
+                Ok(Some(entry.new_output()))
+            }
+            Action::Kill => {
+                entry.kill();
+                entry.wait().await;
+                Ok(Some(entry.new_output()))
+            }
+            Action::Write => entry.write(data()?, &self.approvals).await.map(|()| None),
+            Action::Submit => entry.write(&format!("{}\n", data()?), &self.approvals).await.map(|()| None),
+            Action::Close => {
+                entry.close_input().await;
+                Ok(None)
+            }
         }
     }
 }

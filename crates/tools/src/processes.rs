@@ -12,7 +12,9 @@ use petasos_sandbox::{Ended, Process};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{oneshot, watch};
 
+use crate::commands::Approvals;
 use crate::redact::Redactor;
+use crate::unfinished::UnfinishedLine;
 use crate::workspace::Workspace;
 
 /// How many may run in one workspace.
@@ -40,11 +42,17 @@ pub(crate) struct Entry {
     pub(crate) id: String,
     pub(crate) command: String,
     pub(crate) started: Instant,
-    stdin: tokio::sync::Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
+    stdin: tokio::sync::Mutex<Stdin>,
     log: Mutex<Log>,
     ended: watch::Receiver<Option<Ended>>,
     ended_at: OnceLock<Instant>,
     kill: Mutex<Option<oneshot::Sender<()>>>,
+}
+
+/// What a command reads.
+struct Stdin {
+    stream: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    line: UnfinishedLine,
 }
 
 /// The end of what a command has said.
@@ -117,7 +125,7 @@ fn look_after(id: String, command: &str, process: Process, mut redactor: Redacto
         id,
         command: command.to_owned(),
         started: Instant::now(),
-        stdin: tokio::sync::Mutex::new(stdin),
+        stdin: tokio::sync::Mutex::new(Stdin { stream: stdin, line: UnfinishedLine::default() }),
         log: Mutex::default(),
         ended,
         ended_at: OnceLock::new(),
@@ -146,7 +154,7 @@ fn look_after(id: String, command: &str, process: Process, mut redactor: Redacto
         drop(handle);
         let _ = reading.ended_at.set(Instant::now());
         teller.send_replace(Some(ended));
-        *reading.stdin.lock().await = None;
+        reading.stdin.lock().await.stream = None;
     });
     entry
 }
@@ -174,16 +182,18 @@ impl Entry {
         }
     }
 
-    /// Writes to its standard input.
-    pub(crate) async fn write(&self, text: &str) -> Result<(), String> {
+    /// Writes to its standard input, unless it makes another command of the line that is there.
+    pub(crate) async fn write(&self, text: &str, approvals: &Approvals) -> Result<(), String> {
         let mut stdin = self.stdin.lock().await;
-        let Some(stdin) = stdin.as_mut() else { return Err("Its input is closed.".to_owned()) };
-        stdin.write_all(text.as_bytes()).await.map_err(|error| format!("It does not read: {error}."))
+        let Stdin { stream, line } = &mut *stdin;
+        let Some(stream) = stream else { return Err("Its input is closed.".to_owned()) };
+        line.add(text, approvals)?;
+        stream.write_all(text.as_bytes()).await.map_err(|error| format!("It does not read: {error}."))
     }
 
     /// Ends its standard input.
     pub(crate) async fn close_input(&self) {
-        *self.stdin.lock().await = None;
+        self.stdin.lock().await.stream = None;
     }
 
     /// What it has said since the last time this was asked.

@@ -54,6 +54,18 @@ async fn a_process_is_talked_to_and_waited_for() {
 }
 
 #[tokio::test]
+async fn a_command_in_pieces_is_not_put_together() {
+    let world = World::new();
+    let id = start(&world, "while read line; do echo got $line; done").await;
+    process(&world, "write", &id, json!({ "data": "rm " })).await;
+    let submit = json!({ "action": "submit", "process_id": id, "data": "-rf /" });
+    assert!(world.error("process", submit).await.contains("with what is in its line already"));
+    process(&world, "submit", &id, json!({ "data": "" })).await;
+    process(&world, "submit", &id, json!({ "data": "end" })).await;
+    assert_eq!(until(&world, &id, "got end").await, "got rm\ngot end\n");
+}
+
+#[tokio::test]
 async fn a_process_can_be_killed_and_belongs_to_its_workspace() {
     let world = World::new();
     let id = start(&world, "echo $$; sleep 600").await;
