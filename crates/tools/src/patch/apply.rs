@@ -6,7 +6,7 @@ use super::locate::{find_lines, places, reindented};
 use super::parse::{Change, Hunk, parse};
 use crate::workspace::Workspace;
 
-/// The largest file that is changed.
+/// The largest file that is changed, and that a change makes.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 
 /// Changes that are not written yet.
@@ -58,8 +58,11 @@ impl<'a> Changes<'a> {
                 false => after.push_str(&reindented(there, old, new.trim_matches('\n'))),
             }
             end = place.range.end;
+            // A few bytes in many places make any number of them.
+            fits(path, &after)?;
         }
         after.push_str(text.get(end..).unwrap_or_default());
+        fits(path, &after)?;
         self.put(path, Some(after));
         Ok(())
     }
@@ -152,6 +155,15 @@ impl<'a> Changes<'a> {
             }
         }
     }
+}
+
+fn fits(path: &str, after: &str) -> Result<(), String> {
+    if u64::try_from(after.len()).is_ok_and(|length| length <= MAX_BYTES) {
+        return Ok(());
+    }
+    Err(format!(
+        "{path} would be larger than {MAX_BYTES} bytes, the most that patch writes; replace less of it."
+    ))
 }
 
 /// A file with all hunks applied, from top to bottom.

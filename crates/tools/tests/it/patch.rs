@@ -121,6 +121,16 @@ async fn a_patch_is_all_or_nothing() {
 }
 
 #[tokio::test]
+async fn what_would_grow_too_large_is_refused() {
+    let world = with_file(&"e".repeat(1_000_000)).await;
+    let new = "x".repeat(1_000);
+    let input = json!({ "path": "file", "old_string": "e", "new_string": new, "replace_all": true });
+    let problem = world.error("patch", input).await;
+    assert!(problem.contains("larger than 10485760 bytes"), "{problem}");
+    assert_eq!(content(&world).await.len(), 1_000_000);
+}
+
+#[tokio::test]
 async fn a_change_in_a_million_places_is_made_in_one_go() {
     let lines = |word: &str| {
         (0..200_000).map(|number| format!("{word}{word}{word}{word} {number}\n")).collect::<String>()
