@@ -3,10 +3,11 @@
 //! A session and its files cannot go in one step. So what is to be removed is noted before the session goes, and the
 //! note is taken away after the files: a server that died in between finds it at its next start.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 
@@ -14,6 +15,10 @@ use crate::workspace::Workspaces;
 
 /// Where the notes are, beside the workspaces of tenants. No tenant has a name with a dot.
 const NOTES: &str = ".removals";
+
+/// How often it is tried to remove what a command still writes to. One that is killed ends within moments.
+const TRIES: usize = 100;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The workspace of one session alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,14 +42,20 @@ impl Workspaces {
         if !self.path_of(own).exists() {
             return Ok(());
         }
-        fs::create_dir_all(self.root().join(NOTES))?;
-        fs::write(self.note(own), format!("{}\n{}\n{}\n", own.tenant, own.agent_id, own.session_id))
+        let notes = self.root().join(NOTES);
+        fs::create_dir_all(&notes)?;
+        let mut note = File::create(self.note(own))?;
+        write!(note, "{}\n{}\n{}\n", own.tenant, own.agent_id, own.session_id)?;
+        // The session goes for good once this is done, so the note must outlast a power cut, and its name too.
+        note.sync_all()?;
+        File::open(&notes)?.sync_all()?;
+        File::open(self.root())?.sync_all()
     }
 
     /// What was noted and not done. This blocks.
     pub fn noted_removals(&self) -> Vec<SessionWorkspace> {
         let notes = fs::read_dir(self.root().join(NOTES)).into_iter().flatten().flatten();
-        notes.filter_map(|note| parse(&fs::read_to_string(note.path()).ok()?)).collect()
+        notes.filter_map(|note| noted(&note.path())).collect()
     }
 
     /// Takes the note away: the session lives on. This blocks.
@@ -55,20 +66,46 @@ impl Workspaces {
     /// Removes a workspace with everything in it, then the note. This blocks.
     pub fn remove(&self, own: &SessionWorkspace) -> io::Result<()> {
         let path = self.path_of(own);
-        match fs::remove_dir_all(&path) {
-            // There are programs that take away from their owner the right to change directories.
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                unlock(&path)?;
-                fs::remove_dir_all(&path)?;
-            }
-            removed => if_there(removed)?,
-        }
+        until_nobody_writes(|| remove_all(&path))?;
         self.forget_removal(own)
     }
 
     fn note(&self, own: &SessionWorkspace) -> PathBuf {
         let path = self.path_of(own);
         self.root().join(NOTES).join(path.file_name().unwrap_or_default())
+    }
+}
+
+/// What a note says. One that is not whole was never finished, so its session lives on: it is taken away.
+fn noted(path: &Path) -> Option<SessionWorkspace> {
+    let noted = parse(&fs::read_to_string(path).ok()?);
+    if noted.is_none()
+        && let Err(error) = fs::remove_file(path)
+    {
+        tracing::warn!(path = %path.display(), %error, "a note that was never finished cannot be removed");
+    }
+    noted
+}
+
+/// Tries again while a command that is being ended puts something there.
+fn until_nobody_writes(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match remove() {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => std::thread::sleep(PAUSE),
+            removed => return removed,
+        }
+    }
+    remove()
+}
+
+fn remove_all(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        // There are programs that take away from their owner the right to change directories.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            unlock(path)?;
+            fs::remove_dir_all(path)
+        }
+        removed => if_there(removed),
     }
 }
 
@@ -120,12 +157,31 @@ mod tests {
             fs::set_permissions(below, fs::Permissions::from_mode(0o500)).unwrap();
             workspaces.note_removal(own).unwrap();
         }
+        // A server died while it wrote this one, or before that was on the disk.
+        let unfinished = workspaces.root().join(NOTES).join("session-unfinished");
+        fs::write(&unfinished, "default\n").unwrap();
         assert_eq!(workspaces.noted_removals().len(), 2);
+        assert!(!unfinished.exists());
         workspaces.forget_removal(&two).unwrap();
         assert_eq!(workspaces.noted_removals(), std::slice::from_ref(&one));
         workspaces.remove(&one).unwrap();
         assert_eq!(workspaces.noted_removals(), []);
         assert!(!workspaces.path_of(&one).exists() && workspaces.path_of(&two).exists());
         workspaces.remove(&one).unwrap();
+    }
+
+    #[test]
+    fn what_a_command_still_writes_to_is_removed_when_it_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("workspace");
+        fs::create_dir_all(path.join("below")).unwrap();
+        let mut tries = 0;
+        let removed = until_nobody_writes(|| {
+            tries += 1;
+            // At first something comes after all that was there has gone.
+            if tries < 3 { fs::remove_dir(&path) } else { remove_all(&path) }
+        });
+        assert!(removed.is_ok() && !path.exists());
+        assert!(until_nobody_writes(|| fs::remove_file("/")).is_err(), "other problems are not waited for");
     }
 }
