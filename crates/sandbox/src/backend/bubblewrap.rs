@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::backend::visible;
+use crate::backend::{of_root, visible};
 use crate::sandbox::Command;
 use crate::settings::{Network, Settings};
 
@@ -36,7 +36,7 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
         arguments.extend(paths.iter().map(|path| path.display().to_string()));
     };
     files.programs.iter().for_each(|path| mount("--ro-bind-try", &[path, path]));
-    for path in visible::OF_ROOT.iter() {
+    for path in &of_root::find() {
         // Something empty lies over it.
         if path.is_dir() {
             mount("--tmpfs", &[path]);

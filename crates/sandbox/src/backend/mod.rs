@@ -2,6 +2,7 @@
 
 mod bubblewrap;
 mod docker;
+mod of_root;
 mod visible;
 
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ fn environment(settings: &Settings, command: &Command) -> BTreeMap<String, Strin
 fn confinement(settings: &Settings, command: &Command) -> Confinement {
     let mut write = settings.write.clone();
     write.push(command.workspace.clone());
-    let files = visible::Files::of(settings, &visible::OF_ROOT);
+    let files = visible::Files::of(settings, &of_root::find());
     Confinement {
         execute: files.programs,
         list: files.listed,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 
 use crate::settings::Settings;
 
@@ -35,25 +34,6 @@ pub(super) const DEVICES: &[&str] = &[
     "/dev/ptmx",
     "/dev/pts",
 ];
-
-/// Where a system keeps passwords and private keys.
-const PRIVATE: &[&str] = &["/etc", "/etc/ssl", "/etc/ssh"];
-
-/// What is there for root alone. The commands of a server that runs as root own it.
-pub(super) static OF_ROOT: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-    if !rustix::process::geteuid().is_root() {
-        // Whoever else runs the server cannot read it either.
-        return Vec::new();
-    }
-    let found = PRIVATE.iter().filter_map(|directory| std::fs::read_dir(directory).ok()).flatten().flatten();
-    found.filter(is_kept_from_others).map(|entry| entry.path()).collect()
-});
-
-fn is_kept_from_others(entry: &std::fs::DirEntry) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    let Ok(metadata) = entry.metadata() else { return true };
-    !metadata.is_symlink() && metadata.permissions().mode() & 0o004 == 0
-}
 
 /// What of the files a command sees.
 #[derive(Default)]
