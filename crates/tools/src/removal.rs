@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 
@@ -15,10 +14,6 @@ use crate::workspace::Workspaces;
 
 /// Where the notes are, beside the workspaces of tenants. No tenant has a name with a dot.
 const NOTES: &str = ".removals";
-
-/// How often it is tried to remove what a command still writes to. One that is killed ends within moments.
-const TRIES: usize = 100;
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// The workspace of one session alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +61,14 @@ impl Workspaces {
     /// Removes a workspace with everything in it, then the note. This blocks.
     pub fn remove(&self, own: &SessionWorkspace) -> io::Result<()> {
         let path = self.path_of(own);
-        until_nobody_writes(|| remove_all(&path))?;
+        match fs::remove_dir_all(&path) {
+            // There are programs that take away from their owner the right to change directories.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                unlock(&path)?;
+                fs::remove_dir_all(&path)?;
+            }
+            removed => if_there(removed)?,
+        }
         self.forget_removal(own)
     }
 
@@ -85,28 +87,6 @@ fn noted(path: &Path) -> Option<SessionWorkspace> {
         tracing::warn!(path = %path.display(), %error, "a note that was never finished cannot be removed");
     }
     noted
-}
-
-/// Tries again while a command that is being ended puts something there.
-fn until_nobody_writes(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
-    for _ in 0..TRIES {
-        match remove() {
-            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => std::thread::sleep(PAUSE),
-            removed => return removed,
-        }
-    }
-    remove()
-}
-
-fn remove_all(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        // There are programs that take away from their owner the right to change directories.
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            unlock(path)?;
-            fs::remove_dir_all(path)
-        }
-        removed => if_there(removed),
-    }
 }
 
 fn parse(note: &str) -> Option<SessionWorkspace> {
@@ -168,20 +148,5 @@ mod tests {
         assert_eq!(workspaces.noted_removals(), []);
         assert!(!workspaces.path_of(&one).exists() && workspaces.path_of(&two).exists());
         workspaces.remove(&one).unwrap();
-    }
-
-    #[test]
-    fn what_a_command_still_writes_to_is_removed_when_it_has_ended() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("workspace");
-        fs::create_dir_all(path.join("below")).unwrap();
-        let mut tries = 0;
-        let removed = until_nobody_writes(|| {
-            tries += 1;
-            // At first something comes after all that was there has gone.
-            if tries < 3 { fs::remove_dir(&path) } else { remove_all(&path) }
-        });
-        assert!(removed.is_ok() && !path.exists());
-        assert!(until_nobody_writes(|| fs::remove_file("/")).is_err(), "other problems are not waited for");
     }
 }
