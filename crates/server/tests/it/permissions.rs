@@ -125,7 +125,7 @@ async fn the_model_is_told_of_a_secret_that_a_restart_has_lost() {
     let (server, _tool, session) = start("always_allow").await;
     let told = |server: &TestServer| {
         let request = server.model.requests().last().unwrap().body.to_string();
-        request.contains("since the user gave GH_TOKEN")
+        request.contains("GH_TOKEN are no longer here")
     };
     // Asks for the secret, and gives it. Returns whether the model was told of a loss before and after.
     let turn = async |server: &TestServer| {
