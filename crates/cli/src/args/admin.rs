@@ -13,8 +13,9 @@ Examples:
   petasos backup /mnt/copy.db        to a file that is not there yet
   petasos backup /mnt/nightly/       into a directory, under a name with the time
 
-Everything that was acknowledged before is in the copy, and sessions go on while it is made. To restore
-it, stop the server and put it in the place of petasos.db, without the -wal and -shm files of the old one.";
+Everything that was acknowledged before is in the copy, and sessions go on while it is made. To
+restore it, stop the server and put it in the place of petasos.db, without the -wal and -shm files
+of the old one.";
 
 /// Arguments of `backup`.
 #[derive(Args)]

@@ -11,8 +11,8 @@ Examples:
   petasos deliveries show dlv_0199…
   petasos deliveries replay dlv_0199…
 
-A delivery that no receiver took after all its attempts is dead. Replaying it makes a new delivery with the
-same body and webhook-id; the old record stays.";
+A delivery that no receiver took after all its attempts is dead. Replaying it makes a new delivery
+with the same body and webhook-id; the old record stays.";
 
 /// Arguments of `deliveries`.
 #[derive(Args)]

@@ -212,4 +212,16 @@ mod tests {
     fn the_command_line_is_consistent() {
         <Cli as clap::CommandFactory>::command().debug_assert();
     }
+
+    #[test]
+    fn no_line_below_a_help_text_is_broken() {
+        // Where clap breaks lines on a wide terminal.
+        const WIDEST: usize = 100;
+        let command = <Cli as clap::CommandFactory>::command();
+        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > WIDEST).collect();
+            assert!(long.is_empty(), "{}: {long:#?}", command.get_name());
+        }
+    }
 }

@@ -10,9 +10,9 @@ Examples:
   petasos plugins enable my-plugin
   petasos plugins disable my-plugin --json
 
-Plugins are directories in plugins/ of the home, each with plugin.yaml and __init__.py. None is used before it is
-enabled. Enabling and disabling edits the section plugins of config.yaml and nothing else in it; a server that runs
-takes note when it is started again.";
+Plugins are directories in plugins/ of the home, each with plugin.yaml and __init__.py. None is used
+before it is enabled. Enabling and disabling edits the section plugins of config.yaml and nothing
+else in it; a server that runs takes note when it is started again.";
 
 /// Arguments of `plugins`.
 #[derive(Args)]

@@ -7,12 +7,13 @@ use super::{ConnectArgs, FormatArgs, ListArgs};
 const ROUTINES_EXAMPLES: &str = "\
 Examples:
   petasos routines list
-  petasos routines trigger kyc --input '{\"applicant\": \"Ada\"}' --callback-url https://app.example.com/done
+  petasos routines trigger kyc --input '{\"applicant\": \"Ada\"}'
+  petasos routines trigger kyc --callback-url https://app.example.com/done
   petasos routines runs kyc
 
-Files in routines/ of the home (.yaml, .yml, .json) are routines: the file's name is the routine's id,
-the tenant is default. They are read at the start and whenever they change. Removing a file leaves its
-routine: petasos routines delete.";
+Files in routines/ of the home (.yaml, .yml, .json) are routines: the file's name is the routine's
+id, the tenant is default. They are read at the start and whenever they change. Removing a file
+leaves its routine as it is: remove that with petasos routines delete.";
 
 /// Arguments of `routines`.
 #[derive(Args)]
