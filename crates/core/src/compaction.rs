@@ -14,8 +14,6 @@ pub(crate) const SHORT_OUTPUT: usize = 600;
 const LEFT_OF_OUTPUT: usize = 200;
 /// Characters of one message that a summary is made from.
 const READ_OF_MESSAGE: usize = 4_000;
-/// Characters of a user's message that stay word for word.
-const KEPT_OF_TASK: usize = 8_000;
 
 /// How much a context may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +73,8 @@ pub fn plan(context: &Context, size: &ContextSize, budget: Budget) -> Plan {
     let prunable = messages[..first_kept].iter().map(|(_, message)| saved_by_pruning(message)).sum::<u64>();
     let pruned = size.tokens().saturating_sub(size.scaled(prunable));
     match messages[..first_kept].last() {
+        // Notes about the message that is to be answered would stand beside that message.
+        Some(_) if first_kept == 1 && context.turn_message() == Some(0) => Plan::Nothing,
         Some((through, _)) if prunable > 0 && pruned <= budget.goal() && !budget.refused => {
             Plan::Prune { through: *through, tokens: pruned }
         }
@@ -135,7 +135,7 @@ fn kept_word_for_word(context: &Context, through: u64) -> String {
     let mut kept = String::new();
     if let Some(task) = context.task_through(through) {
         kept.push_str("\n\n[What the user asked for, word for word]\n");
-        kept.extend(task.chars().take(KEPT_OF_TASK));
+        kept.push_str(task);
     }
     if let Some(todo) = context.todo_through(through) {
         kept.push_str("\n\n[The list of what is to be done]\n");

@@ -29,6 +29,10 @@ async fn turn(server: &TestServer, session: &str, text: &str) -> Option<String> 
     stream.until_idle().await.last().unwrap().stop().map(str::to_owned)
 }
 
+fn refused() -> Reply {
+    Reply::status(400).message("This model's maximum context length is 1000 tokens.")
+}
+
 fn text_of(request: &RecordedRequest) -> String {
     request.body["messages"].to_string()
 }
@@ -103,12 +107,12 @@ async fn old_tool_output_goes_first() {
 async fn a_refused_context_is_compacted_once_and_tried_again() {
     let server = server().await;
     let session = server.session().await;
-    let refused = || Reply::status(400).message("This model's maximum context length is 1000 tokens.");
-    server.model.script([refused(), Reply::text("Goal: a door."), Reply::text("Here.")]);
+    server.model.script([Reply::text("Hm."), refused(), Reply::text("Goal: a door."), Reply::text("Here.")]);
+    turn(&server, &session, "Where is it?").await;
     assert_eq!(turn(&server, &session, &long_text()).await.as_deref(), Some("end_turn"));
     let requests = server.model.requests();
-    assert_eq!(requests.len(), 3);
-    let read = text_of(&requests[2]);
+    assert_eq!(requests.len(), 4);
+    let read = text_of(&requests[3]);
     assert!(read.contains("Goal: a door.") && read.contains("[What the user asked for, word for word]"));
 
     server.model.script([refused(), Reply::text("Goal: still a door."), refused()]);
@@ -116,7 +120,7 @@ async fn a_refused_context_is_compacted_once_and_tried_again() {
     server.client.message(&session, "go on").await.expect(200);
     let idle = stream.until_idle().await.last().unwrap().data.clone();
     assert_eq!(idle["payload"]["stop_reason"]["code"], "model_context_too_long");
-    assert_eq!(server.model.requests().len(), 6, "and not tried for ever");
+    assert_eq!(server.model.requests().len(), 7, "and not tried for ever");
 }
 
 #[tokio::test]
@@ -129,6 +133,47 @@ async fn without_a_summary_the_task_is_not_lost() {
     let read = text_of(&server.model.requests()[2]);
     assert!(read.contains("No summary could be made") && read.contains("The user: Remember the blue door."));
     assert!(read.contains("What colour?"));
+}
+
+/// A message of so many characters, with a question at its end.
+fn long_question(characters: usize) -> String {
+    format!("{} What is that?", "x".repeat(characters))
+}
+
+#[tokio::test]
+async fn a_message_that_has_no_room_is_sent_whole_or_the_turn_fails() {
+    let server = server().await;
+    let session = server.session().await;
+    let question = long_question(14_000);
+    server.model.script([counted("An x.", 3_900)]);
+    assert_eq!(turn(&server, &session, &question).await.as_deref(), Some("end_turn"));
+    let requests = server.model.requests();
+    assert_eq!(requests.len(), 1, "there is nothing that notes could be made of");
+    assert!(text_of(&requests[0]).contains(&question));
+
+    let session = server.session().await;
+    server.model.script([refused(), refused()]);
+    assert_eq!(turn(&server, &session, &question).await.as_deref(), Some("error"));
+    let shown = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+    assert_eq!(shown["stopReason"]["code"], "model_context_too_long");
+}
+
+#[tokio::test]
+async fn a_long_message_stays_whole_when_what_was_said_before_it_is_summarised() {
+    let server = server().await;
+    let session = server.session().await;
+    let question = long_question(9_000);
+    server.model.script([
+        counted("Noted.", 2_600),
+        counted("Goal: a door.", 2_600),
+        counted("An x.", 2_800),
+    ]);
+    turn(&server, &session, &long_text()).await;
+    assert_eq!(turn(&server, &session, &question).await.as_deref(), Some("end_turn"));
+    let requests = server.model.requests();
+    assert!(is_summary(&requests[1]));
+    let read = text_of(&requests[2]);
+    assert!(read.contains("Goal: a door.") && read.contains(&question));
 }
 
 #[tokio::test]
