@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use crate::argument_schema::ArgumentSchema;
-use crate::event::Block;
+use crate::event::{Block, CutShort};
 
 /// Tokens of one or many model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -176,4 +176,15 @@ pub enum Stop {
     MaxTokens,
     /// It declined.
     Refusal,
+}
+
+impl Stop {
+    /// Why the answer is not all that the model wanted to say, if it is not. The calls of such an answer are not made.
+    pub fn cut_short(self) -> Option<CutShort> {
+        match self {
+            Stop::EndTurn | Stop::ToolUse => None,
+            Stop::MaxTokens => Some(CutShort::MaxTokens),
+            Stop::Refusal => Some(CutShort::Refusal),
+        }
+    }
 }

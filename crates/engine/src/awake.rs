@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 use crate::actor::{Command, End, Report};
 use crate::deliveries::SessionOutbox;
 use crate::effects::UnderWay;
+use crate::ended_calls::EndedCalls;
 use crate::engine::{Shared, now};
 use crate::error::Result;
 use crate::feed::{Feed, lock};
 use crate::load;
 use crate::mcp::McpTools;
-use crate::observed::Observed;
 use crate::observers::ToldEnds;
 use crate::warm::Fold;
 
@@ -46,7 +46,7 @@ pub(crate) struct Actor {
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
     pub(crate) injected: Option<String>,
     /// Ends of tool calls that hooks must have been told before the next model call.
-    pub(crate) ended_calls: Vec<Observed>,
+    pub(crate) ended_calls: EndedCalls,
     /// Calls whose end hooks were told.
     pub(crate) told: ToldEnds,
     pub(crate) feed: Arc<Feed>,
@@ -90,7 +90,7 @@ impl Actor {
             state,
             context,
             injected: shared.injected.take(session_id, opened_by),
-            ended_calls: Vec::new(),
+            ended_calls: EndedCalls::default(),
             told: ToldEnds::default(),
             feed,
             outbox: SessionOutbox::default(),

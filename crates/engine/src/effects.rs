@@ -121,7 +121,6 @@ impl Actor {
                 let context = self.take_context().await?;
                 let live_call = self.feed.begin_call(self.resumed);
                 let under_way = self.call_model(number, effect, live_call, &self.state, &context);
-                self.ended_calls.clear();
                 self.context = Some(context);
                 self.under_way.push(under_way);
                 return Ok(());
@@ -255,7 +254,7 @@ impl Actor {
             call,
             // A turn that ended or paused has left a stop reason.
             is_first_turn: state.view.stop_reason.is_none(),
-            ended_calls: self.ended_calls.iter().map(|ended| ended.observation.clone()).collect(),
+            ended_calls: self.ended_calls.clone(),
             injected: self.injected.clone().filter(|_| call > 1),
             lost_secrets: self.lost_secrets(state),
             effect: number,

@@ -19,6 +19,7 @@ mod dispatch;
 mod due;
 mod effects;
 mod ended;
+mod ended_calls;
 mod engine;
 mod error;
 mod expiry;

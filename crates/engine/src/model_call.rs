@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::actor::Report;
+use crate::ended_calls::EndedCalls;
 use crate::feed::Feed;
 use crate::plan;
 use crate::reader::LiveKind;
@@ -43,7 +44,7 @@ pub(crate) struct ModelCall {
     /// Whether the turn is the first of its session.
     pub(crate) is_first_turn: bool,
     /// Ends of tool calls that hooks are told first.
-    pub(crate) ended_calls: Vec<Observation>,
+    pub(crate) ended_calls: EndedCalls,
     /// What `pre_llm_call` said in this turn; none if it has yet to be asked.
     pub(crate) injected: Option<String>,
     /// Secrets that the user has given and that are here no more.
@@ -77,7 +78,7 @@ impl ModelCall {
                 let _ = tokio::time::timeout(HEAD_START, told).await;
             }
         }
-        for ended in std::mem::take(&mut self.ended_calls) {
+        while let Some(ended) = self.ended_calls.next(&self.around.turn.turn_id) {
             observers::tell_and_wait(&self.around.shared, &self.around.turn, ended).await;
         }
         if self.injected.is_none() {
@@ -89,6 +90,10 @@ impl ModelCall {
             self.injected = Some(hooks.pre_llm_call(&self.around.turn, start).await.unwrap_or_default());
         }
         let mut answer = self.ask().await?;
+        if answer.stop.cut_short().is_some() {
+            // They may be cut off too and are not made, so no hook hears of them.
+            answer.parts.retain(|part| !matches!(part, AnswerPart::ToolCall { .. }));
+        }
         let has_calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::ToolCall { .. }));
         if !has_calls {
             for part in &mut answer.parts {

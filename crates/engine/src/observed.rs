@@ -5,8 +5,7 @@ use petasos_core::context::{SECRET_SUPPLIED, STOPPED};
 use petasos_core::event::{
     Danger, Event, Payload, Scope, StopReason, ToolConfirmation, Verdict, joined_text,
 };
-use petasos_core::run::EMIT_OUTPUT;
-use petasos_core::state::{ActionKind, Call, Progress, Turn};
+use petasos_core::state::{ActionKind, Call, CallKind, Progress, Turn};
 use petasos_hooks::{Approval, CallStatus, Observation};
 use serde_json::{Map, Value};
 
@@ -28,18 +27,8 @@ pub(crate) fn observed(before: &State, events: &[Event]) -> Vec<Observed> {
         if event.payload.opens_turn() {
             turn_id = event.id().to_string();
         }
-        let mut observations = of_event(&state, event, events);
-        // A call that comes with its result was refused, and whoever did that has told. Handing in an output is no
-        // refusal.
-        observations.retain(|observation| match observation {
-            Observation::PostToolCall { tool_use_id, tool, .. } => {
-                tool == EMIT_OUTPUT || call(before, tool_use_id).is_some()
-            }
-            _ => true,
-        });
-        all.extend(
-            observations.into_iter().map(|observation| Observed { turn_id: turn_id.clone(), observation }),
-        );
+        let observations = of_event(&state, event, events).into_iter();
+        all.extend(observations.map(|observation| Observed { turn_id: turn_id.clone(), observation }));
         state.apply(event);
     }
     all
@@ -59,8 +48,11 @@ fn of_event(state: &State, event: &Event, events: &[Event]) -> Vec<Observation> 
         }
         Payload::ToolResult(result) | Payload::McpToolResult(result) => {
             let Some(call) = call(state, result.tool_use_id.as_str()) else { return Vec::new() };
-            // Something else came in place of the permission: an interrupt, or a result.
-            let denied = (call.progress == Progress::Waiting).then(|| answered(call, "deny"));
+            // Something else came in place of the permission: an interrupt, or a result. Nobody is asked to allow a
+            // question.
+            let asks_permission = matches!(call.kind, CallKind::Builtin | CallKind::Mcp);
+            let denied =
+                (asks_permission && call.progress == Progress::Waiting).then(|| answered(call, "deny"));
             // A question of ours is no tool call.
             let ended = call.budget.is_none().then(|| {
                 let text = joined_text(&result.content);

@@ -56,15 +56,15 @@ impl Planner<'_> {
         let most = self.around.shared.limits.step_tool_calls;
         if number > most {
             let why = format!("At most {most} calls are carried out at once; make this one again later.");
-            return refused(name, why);
+            return self.unheard(refused(name, why));
         }
         let mut input = match read_arguments(arguments) {
             Ok(input) => input,
             Err(why) if self.is_output(name) => {
                 let (id, input) = (ToolUseId::from_uuid(Uuid::now_v7()), Map::new());
-                return PlannedCall::Output { id, input, emitted: Emitted::Unreadable(why) };
+                return self.unheard(PlannedCall::Output { id, input, emitted: Emitted::Unreadable(why) });
             }
-            Err(why) => return refused(name, why),
+            Err(why) => return self.unheard(refused(name, why)),
         };
         let target = if is_custom { Target::Custom } else { self.target(name) };
         let uuid = Uuid::now_v7();
@@ -81,6 +81,14 @@ impl Planner<'_> {
         planned
     }
 
+    /// A call that no hook is told of: not that it began, and so not that it ends.
+    fn unheard(&self, planned: PlannedCall) -> PlannedCall {
+        if let PlannedCall::Tool { id, .. } | PlannedCall::Output { id, .. } = &planned {
+            self.around.told.note(id.as_str());
+        }
+        planned
+    }
+
     /// Tells hooks about a call that never runs: for them it has ended.
     async fn tell_if_refused(&self, planned: &PlannedCall, status: CallStatus) {
         let PlannedCall::Tool { id, tool, input, permission: Permission::Refuse(why), .. } = planned else {
@@ -94,6 +102,7 @@ impl Planner<'_> {
             status,
             duration_ms: 0,
         };
+        self.around.told.note(id.as_str());
         observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
     }
 }

@@ -5,7 +5,6 @@ use crate::event::{
     Payload, SecretRequest, SudoRequest, ToolEffect, ToolUse,
 };
 use crate::ids::ToolUseId;
-use crate::model::Stop;
 use crate::run::EMIT_OUTPUT;
 use crate::state::{CallKind, Phase};
 
@@ -36,11 +35,7 @@ impl Step<'_> {
                 ..ModelFinished::default()
             })),
             Ok(answer) => {
-                let cut_short = match answer.stop {
-                    Stop::EndTurn | Stop::ToolUse => None,
-                    Stop::MaxTokens => Some(CutShort::MaxTokens),
-                    Stop::Refusal => Some(CutShort::Refusal),
-                };
+                let cut_short = answer.stop.cut_short();
                 let usage = answer.usage;
                 let calls = answer.parts.iter().filter(|part| matches!(part, PlannedPart::Call(_))).count();
                 // Those of an answer that was cut short are not made.

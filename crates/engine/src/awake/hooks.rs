@@ -11,10 +11,10 @@ use crate::turn_info::turn_info;
 impl Actor {
     /// Tells hooks about what the log now says. They run beside the turn, but for the ends of tool calls: the next
     /// model call waits until those were told, unless the turn waits for somebody first.
-    pub(super) fn tell_hooks(&mut self, observed: Vec<Observed>) {
+    pub(super) fn tell_hooks(&self, observed: Vec<Observed>) {
         let runs = self.state.turn.as_ref().is_some_and(|turn| !turn.is_paused());
         let running = self.state.turn_id().filter(|_| runs).map(|id| id.to_string());
-        let mut all = std::mem::take(&mut self.ended_calls);
+        let mut all = self.ended_calls.take_left_over(running.as_deref());
         all.extend(observed.into_iter().filter(|news| match &news.observation {
             Observation::PostToolCall { tool_use_id, .. } => self.told.note(tool_use_id),
             _ => true,
@@ -23,7 +23,7 @@ impl Actor {
             self.add_conversation(&mut observation);
             let is_end = matches!(observation, Observation::PostToolCall { .. });
             if is_end && running.as_ref() == Some(&turn_id) {
-                self.ended_calls.push(Observed { turn_id, observation });
+                self.ended_calls.add(Observed { turn_id, observation });
             } else {
                 observers::tell(&self.shared, self.turn_info(turn_id), observation);
             }

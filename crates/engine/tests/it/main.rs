@@ -6,6 +6,7 @@ mod full_store;
 mod hook_changes;
 mod hook_faults;
 mod hook_order;
+mod hook_pairs;
 mod hooks;
 mod memory;
 mod orphans;
