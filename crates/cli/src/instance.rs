@@ -169,6 +169,7 @@ async fn bind(
         limits: config.limits,
         max_tool_output_chars: config.max_tool_output_chars,
         tool_time: config.tool_time,
+        hook_head_start: petasos_engine::HOOK_HEAD_START,
         memory: config.memory,
         unattended: config.unattended,
         callback_body: petasos_server::callback_body,

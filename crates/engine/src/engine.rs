@@ -34,6 +34,9 @@ use crate::session_search::SessionSearch;
 use crate::skills::{SkillOptions, Skills};
 use crate::warm::Warm;
 
+/// How long the first model call of a session usually waits for what its observers are told before it.
+pub const HOOK_HEAD_START: Duration = Duration::from_millis(200);
+
 /// How many requests may wait for one session.
 const MAX_WAITING: usize = 256;
 
@@ -55,6 +58,8 @@ pub struct Options {
     pub max_tool_output_chars: usize,
     /// The most time that one tool call may take.
     pub tool_time: Duration,
+    /// How long the first model call of a session waits for what its observers are told before it.
+    pub hook_head_start: Duration,
     /// How much agents may note about users and their work.
     pub memory: MemorySettings,
     /// Where skills come from.
@@ -107,6 +112,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) max_tool_output_chars: usize,
     pub(crate) tool_time: Duration,
+    pub(crate) hook_head_start: Duration,
     pub(crate) memory: MemorySettings,
     pub(crate) skills: Arc<Skills>,
     pub(crate) unattended: Unattended,
@@ -152,6 +158,7 @@ impl Engine {
             limits: options.limits,
             max_tool_output_chars: options.max_tool_output_chars,
             tool_time: options.tool_time,
+            hook_head_start: options.hook_head_start,
             memory: options.memory,
             skills,
             unattended: options.unattended,

@@ -66,7 +66,7 @@ mod warm;
 pub use agents::AgentChange;
 pub use customers::{CustomerDetail, NewCustomer};
 pub use deliveries::{DeliveryOptions, DeliverySettings, DeliveryView, NewView, Rendered, Retries};
-pub use engine::{Engine, Grace, Options, Unattended};
+pub use engine::{Engine, Grace, HOOK_HEAD_START, Options, Unattended};
 pub use error::{Error, Result};
 pub use export::Export;
 pub use import::{ImportAs, Imported};

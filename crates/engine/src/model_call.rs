@@ -21,8 +21,6 @@ use crate::reader::LiveKind;
 use crate::surroundings::Surroundings;
 use crate::{observers, secrets, spending};
 
-/// How long `pre_llm_call` waits for what a new session's observers were told before it.
-const HEAD_START: Duration = Duration::from_millis(200);
 /// Pieces of an answer that are taken at once.
 const MAX_READY: usize = 256;
 
@@ -75,7 +73,7 @@ impl ModelCall {
             if hooks.wants(HookEvent::PreLlmCall) {
                 let told = observers::told(&self.around.shared, &self.around.header.id);
                 // What takes longer does not delay the turn.
-                let _ = tokio::time::timeout(HEAD_START, told).await;
+                let _ = tokio::time::timeout(self.around.shared.hook_head_start, told).await;
             }
         }
         while let Some(ended) = self.ended_calls.next(&self.around.turn.turn_id) {

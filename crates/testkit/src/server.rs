@@ -181,6 +181,8 @@ impl TestServer {
             limits: setup.limits,
             max_tool_output_chars: 100_000,
             tool_time: setup.tool_time,
+            // However busy the machine is, what a test expects first comes first.
+            hook_head_start: crate::PATIENCE,
             memory: setup.memory,
             unattended: setup.unattended,
             callback_body: petasos_server::callback_body,

@@ -11,8 +11,9 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::step::UserEvent;
 use petasos_engine::{
-    DeliveryOptions, DeliverySettings, DeliveryView, Engine, Grace, Hooks, Item, MemorySettings, NewSession,
-    NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions, Start, Unattended,
+    DeliveryOptions, DeliverySettings, DeliveryView, Engine, Grace, HOOK_HEAD_START, Hooks, Item,
+    MemorySettings, NewSession, NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions,
+    Start, Unattended,
 };
 use petasos_net::{Client, Egress, Guard, Options as NetOptions, Targets, Unlisted};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
@@ -198,6 +199,7 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
         limits: setup.limits,
         max_tool_output_chars: 1_000_000,
         tool_time: Duration::from_secs(600),
+        hook_head_start: HOOK_HEAD_START,
         memory: MemorySettings::default(),
         skills: SkillOptions::default(),
         deliveries: deliveries(setup),
