@@ -11,6 +11,7 @@ use petasos_core::step::Input;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::awake::Actor;
+use crate::deletion::clear_up;
 use crate::engine::Shared;
 use crate::error::{Error, Result};
 use crate::feed::lock;
@@ -91,10 +92,7 @@ pub(crate) async fn run(
         }
         End::Gone => {
             close(&shared, (tenant.clone(), session_id.clone()), &mut mailbox, || not_found(&session_id));
-            end_waiting_runs(&shared, &tenant, &session_id).await;
-            shared.resting.forget(&session_id);
-            shared.secrets.forget(&session_id);
-            shared.feeds.get(&session_id).close();
+            clear_up(&shared, &tenant, &session_id).await;
         }
         End::Failed { cause, ailment } => {
             tracing::error!(%session_id, cause, "the session stops and is picked up again from its log");

@@ -14,6 +14,7 @@ mod awake;
 mod compact;
 mod customers;
 mod delegate;
+mod deletion;
 mod deliveries;
 mod dispatch;
 mod due;

@@ -259,29 +259,6 @@ impl Engine {
         self.command(tenant, id, |reply| Command::Archive { reply }).await?;
         self.session(tenant, id).await
     }
-
-    /// Removes a session and its log for good. A turn under way is interrupted.
-    pub async fn delete_session(&self, tenant: &TenantId, id: &SessionId) -> Result<()> {
-        let deleted = match self.session(tenant, id).await {
-            Ok(_) => self.command(tenant, id, |reply| Command::Delete { reply }).await,
-            Err(error) => Err(error),
-        };
-        match deleted {
-            // It cannot be woken, and this is how to get rid of it.
-            Err(Error::Store(_)) if self.is_damaged(tenant, id).await => {
-                let found = self.shared.store.delete_session(tenant, id).await?;
-                self.shared.resting.forget(id);
-                if found { Ok(()) } else { Err(not_found(id)) }
-            }
-            deleted => deleted,
-        }
-    }
-
-    /// Whether a session is there and cannot be read.
-    pub(crate) async fn is_damaged(&self, tenant: &TenantId, id: &SessionId) -> bool {
-        let read = load::session(self.shared.store.as_ref(), tenant, id).await;
-        matches!(read, Err(petasos_store::Error::Damaged { .. }))
-    }
 }
 
 /// The log that a session begins with.

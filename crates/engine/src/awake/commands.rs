@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::{Actor, interrupt};
 use crate::actor::{Command, End, Reply};
 use crate::agents::merge_by_key;
+use crate::deletion::remove_files;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::sessions::{SessionChange, Submission};
@@ -119,7 +120,8 @@ impl Actor {
             drop(self.feed_input(interrupt("The session is deleted.")).await);
         }
         self.under_way.clear();
-        self.delete_threads().await;
+        let engine = Engine { shared: Arc::clone(&self.shared) };
+        engine.delete_threads(&self.header.tenant, &self.header.id).await;
         let own = self.own_workspace();
         if let Some(own) = &own {
             own_workspace::note_removal(&self.shared, own).await;
@@ -129,8 +131,7 @@ impl Actor {
             Ok(_) => {
                 observers::tell(&self.shared, self.turn_of(&self.state), Observation::SessionFinalize);
                 if let Some(own) = own {
-                    own_workspace::end_commands(&self.shared, &own);
-                    self.remove_after_hooks(own);
+                    remove_files(&self.shared, own);
                 }
                 drop(reply.send(Ok(())));
                 End::Gone
@@ -146,26 +147,6 @@ impl Actor {
 
     fn own_workspace(&self) -> Option<SessionWorkspace> {
         own_workspace::of(&self.header, self.root())
-    }
-
-    /// Removes the session's files once hooks, which run among them, were told of its end. If the server stops before,
-    /// the next start does it.
-    fn remove_after_hooks(&self, own: SessionWorkspace) {
-        let shared = Arc::clone(&self.shared);
-        let session_id = own.session_id.clone();
-        let removing = async move { own_workspace::remove(&shared, &own).await };
-        observers::after_told(&self.shared, session_id, removing);
-    }
-
-    /// Removes the logs of this session's subagents. One that cannot be removed is an orphan, and does no harm.
-    async fn delete_threads(&self) {
-        let engine = Engine { shared: Arc::clone(&self.shared) };
-        for thread in engine.threads(&self.header.tenant, &self.header.id).await.unwrap_or_default() {
-            let deleted = Box::pin(engine.delete_session(&self.header.tenant, &thread.id.session_id())).await;
-            if let Err(error) = deleted {
-                tracing::warn!(thread_id = %thread.id, %error, "a subagent's log could not be removed");
-            }
-        }
     }
 }
 

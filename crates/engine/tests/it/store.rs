@@ -45,6 +45,7 @@ struct Progress {
     failed: usize,
     stop_at: Option<(usize, Moment)>,
     stopped: bool,
+    damaged: Vec<SessionId>,
 }
 
 /// A store whose appends a test watches.
@@ -90,6 +91,19 @@ impl WatchedStore {
             let _ = self.progress.subscribe().wait_for(|progress| progress.failed >= count).await;
         };
         within("appends to fail", failed).await;
+    }
+
+    /// From now on, the log of this session cannot be read.
+    pub(crate) fn damage(&self, id: &SessionId) {
+        self.progress.send_modify(|progress| progress.damaged.push(id.clone()));
+    }
+
+    fn check(&self, id: &SessionId) -> Result<()> {
+        if self.progress.borrow().damaged.contains(id) {
+            let (what, problem) = (format!("session {id}"), "the test says so".to_owned());
+            return Err(Error::Damaged { what, path: "petasos.db".into(), problem });
+        }
+        Ok(())
     }
 
     /// Counts an append. It is to fail or to panic if the test said so.
@@ -168,7 +182,10 @@ impl SessionStore for WatchedStore {
         id: &'a SessionId,
         limit: usize,
     ) -> BoxFuture<'a, Result<Option<Asleep>>> {
-        self.inner.asleep(tenant, id, limit)
+        Box::pin(async move {
+            self.check(id)?;
+            self.inner.asleep(tenant, id, limit).await
+        })
     }
 
     fn sessions<'a>(
