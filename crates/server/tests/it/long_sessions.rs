@@ -163,11 +163,7 @@ async fn a_long_message_stays_whole_when_what_was_said_before_it_is_summarised()
     let server = server().await;
     let session = server.session().await;
     let question = long_question(9_000);
-    server.model.script([
-        counted("Noted.", 2_600),
-        counted("Goal: a door.", 2_600),
-        counted("An x.", 2_800),
-    ]);
+    server.model.script([counted("Noted.", 2_600), counted("Goal: a door.", 2_600), counted("An x.", 2_800)]);
     turn(&server, &session, &long_text()).await;
     assert_eq!(turn(&server, &session, &question).await.as_deref(), Some("end_turn"));
     let requests = server.model.requests();
