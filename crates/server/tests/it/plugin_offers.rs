@@ -62,7 +62,8 @@ def register(ctx):
         Reply::text("It may not be written."),
         Reply::tool_call("todo", json!({ "todos": ["x"] })),
         Reply::tool_call("todo", json!({ "todos": ["x"] })),
-        Reply::text("Never."),
+        // The call that is one too many is interrupted; an answer could be there first.
+        Reply::text("Never.").stall_after_chunks(0),
     ]);
     within("the command", hosts.run_command("work", "", Caller::default())).await.unwrap();
     let results = within("the results", async {
