@@ -1,6 +1,6 @@
-//! Counts what sessions do, for whoever watches the server.
+//! Counts what sessions do, for whoever watches the server, and says in the log which turns failed.
 //!
-//! Counting never decides anything, and labels never hold what a user wrote.
+//! Counting never decides anything, and neither labels nor the log hold what a user wrote.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -117,10 +117,12 @@ impl Metrics {
                         StopReason::RequiresAction { .. } => "paused",
                     };
                     self.turns.get_or_create(&Outcome { outcome }).inc();
-                    if let StopReason::Error { code, .. } = &idle.stop_reason
-                        && let Some(budget) = Budget::of_code(code)
-                    {
-                        self.budget(budget, "stopped");
+                    if let StopReason::Error { code, .. } = &idle.stop_reason {
+                        // Without its message, which may hold what a provider or a user said.
+                        tracing::warn!(session_id = %event.session_id, code, "a turn ended with an error");
+                        if let Some(budget) = Budget::of_code(code) {
+                            self.budget(budget, "stopped");
+                        }
                     }
                 }
                 Payload::ModelFinished(finished) => {

@@ -10,14 +10,14 @@ use axum::response::{IntoResponse, Response};
 use petasos_engine::Caller;
 use tracing::Instrument;
 
-use crate::metrics::Visit;
 use crate::problem::Problem;
 use crate::request_id::RequestId;
 use crate::server::App;
 use crate::surfaces::Shape;
+use crate::visit::Visit;
 use crate::{auth, body, path, unread};
 
-/// Names the request, counts it, and gives an error the shape of its surface.
+/// Names the request, counts and logs it, and gives an error the shape of its surface.
 pub(crate) fn enter(
     State(app): State<App>,
     request: Request,
@@ -31,7 +31,7 @@ pub(crate) fn enter(
     let answering = next.run(request).instrument(span);
     async move {
         let mut response = shape.give(answering.await);
-        visit.count(&app.settings.metrics, response.status());
+        visit.answered(response.status(), &id, &app.settings.metrics);
         id.put_on(&mut response);
         response
     }

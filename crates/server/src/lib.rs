@@ -29,6 +29,7 @@ mod sse;
 mod surfaces;
 mod transfer;
 mod unread;
+mod visit;
 
 pub use backup::Backups;
 pub use rate_limit::RateLimit;

@@ -1,10 +1,10 @@
 //! `GET /metrics`: what the server does, for Prometheus.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::time::Instant;
+use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{Method, StatusCode, header};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use petasos_core::key::KeyScope;
@@ -89,6 +89,13 @@ impl Metrics {
         metrics
     }
 
+    /// Counts a request whose answer begins.
+    pub(crate) fn request(&self, method: &str, path: &str, status: StatusCode, took: Duration) {
+        self.seconds.get_or_create(&Path { path: path.to_owned() }).observe(took.as_secs_f64());
+        let route = Route { method: method.to_owned(), path: path.to_owned(), status: status.as_u16() };
+        self.requests.get_or_create(&route).inc();
+    }
+
     /// Everything as text.
     fn show(&self, engine: &Engine) -> Result<String, std::fmt::Error> {
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -121,40 +128,4 @@ async fn show(State(app): State<App>) -> Result<Response, Problem> {
         app.settings.metrics.show(&app.engine).map_err(|_| Problem::internal("metrics cannot be written"))?;
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
-}
-
-/// A request that is being answered. It is counted under its route and not its path, so that ids do not become labels.
-pub(crate) struct Visit {
-    method: Method,
-    matched: Option<MatchedPath>,
-    started: Instant,
-}
-
-impl Visit {
-    pub(crate) fn of(request: &Request) -> Self {
-        let matched = request.extensions().get::<MatchedPath>().cloned();
-        Visit { method: request.method().clone(), matched, started: Instant::now() }
-    }
-
-    pub(crate) fn count(self, metrics: &Metrics, status: StatusCode) {
-        let path = self.matched.as_ref().map_or("none", MatchedPath::as_str).to_owned();
-        let seconds = self.started.elapsed().as_secs_f64();
-        metrics.seconds.get_or_create(&Path { path: path.clone() }).observe(seconds);
-        let method = named(&self.method).to_owned();
-        metrics.requests.get_or_create(&Route { method, path, status: status.as_u16() }).inc();
-    }
-}
-
-/// A method as a label. Anybody can make one up, with a key or without, and each label takes memory for good.
-fn named(method: &Method) -> &str {
-    match *method {
-        Method::GET
-        | Method::HEAD
-        | Method::POST
-        | Method::PUT
-        | Method::PATCH
-        | Method::DELETE
-        | Method::OPTIONS => method.as_str(),
-        _ => "other",
-    }
 }

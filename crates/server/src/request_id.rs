@@ -20,9 +20,14 @@ impl RequestId {
         RequestId(given.or_else(made))
     }
 
+    /// The name itself.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        self.0.as_ref().and_then(|id| id.to_str().ok())
+    }
+
     /// What lines of the log about this request stand under.
     pub(crate) fn span(&self, request: &Request) -> Span {
-        match self.0.as_ref().and_then(|id| id.to_str().ok()) {
+        match self.as_str() {
             Some(request_id) => {
                 let (method, path) = (request.method(), request.uri().path());
                 tracing::info_span!("request", request_id, %method, path)

@@ -15,6 +15,7 @@ mod hooks;
 mod hostile;
 mod kept;
 mod keys;
+mod logs;
 mod long_sessions;
 mod mcp;
 mod mcp_faults;
