@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, FromRef};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use petasos_engine::{Engine, hash_key};
@@ -184,7 +184,11 @@ fn cors(origins: &[String]) -> Result<CorsLayer, Error> {
         .allow_origin(allowed)
         .allow_headers(AllowHeaders::mirror_request())
         .allow_methods([Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE])
-        .expose_headers([HeaderName::from_static("x-request-id"), HeaderName::from_static("x-should-retry")])
+        .expose_headers([
+            HeaderName::from_static("x-request-id"),
+            HeaderName::from_static("x-should-retry"),
+            header::RETRY_AFTER,
+        ])
         .max_age(Duration::from_secs(3600)))
 }
 

@@ -103,6 +103,10 @@ async fn web_pages_may_ask_without_a_key_whether_they_may_ask() {
         refused.starts_with("http/1.1 401") && refused.contains("access-control-allow-origin"),
         "{refused}"
     );
+    assert!(
+        refused.contains("access-control-expose-headers: x-request-id,x-should-retry,retry-after"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
