@@ -19,7 +19,7 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
     } else {
         app.engine.authenticate(key).await?
     };
-    let mut caller = caller.ok_or_else(|| unauthorized("The key is wrong or was revoked."))?;
+    let mut caller = caller.ok_or_else(revoked)?;
     if let Some(limiter) = &app.settings.limiter {
         limiter.check(&hash)?;
     }
@@ -31,10 +31,15 @@ pub(crate) async fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
     Ok(caller)
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, key) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim()).filter(|key| !key.is_empty())
+}
+
+/// A key opens nothing, or nothing any more.
+pub(crate) fn revoked() -> Problem {
+    unauthorized("The key is wrong or was revoked.")
 }
 
 fn unauthorized(message: &str) -> Problem {

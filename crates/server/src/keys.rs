@@ -16,6 +16,7 @@ use crate::body::{Body, refuse_too_long};
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::server::App;
 
 const MAX_NAME_CHARS: usize = 256;
 
@@ -128,12 +129,14 @@ async fn list(State(engine): State<Engine>, _: Administers, query: Query) -> Res
 }
 
 async fn revoke(
-    State(engine): State<Engine>,
+    State(app): State<App>,
     _: Administers,
     Path(id): Path<String>,
 ) -> Result<Json<Key>, Problem> {
     let id: KeyId = id.parse().map_err(|_| Problem::not_found("key", &id))?;
-    engine.revoke_key(&id).await?;
-    let key = engine.keys(None).await?.into_iter().find(|key| key.id == id);
-    key.map(|key| Json(key.into())).ok_or_else(|| Problem::not_found("key", id.as_str()))
+    app.engine.revoke_key(&id).await?;
+    let key = app.engine.keys(None).await?.into_iter().find(|key| key.id == id);
+    let key = key.ok_or_else(|| Problem::not_found("key", id.as_str()))?;
+    app.settings.valid_keys.revoke(&key.hash);
+    Ok(Json(key.into()))
 }

@@ -29,6 +29,7 @@ mod sse;
 mod surfaces;
 mod transfer;
 mod unread;
+mod valid_keys;
 mod visit;
 
 pub use backup::Backups;

@@ -20,6 +20,7 @@ use crate::backup::Backups;
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::rate_limit::{Limiter, RateLimit};
+use crate::valid_keys::ValidKeys;
 use crate::{door, listen, path, routes};
 
 /// What a server needs.
@@ -98,6 +99,8 @@ pub(crate) struct Settings {
     pub(crate) metrics: Metrics,
     pub(crate) limiter: Option<Limiter>,
     pub(crate) backups: Option<Backups>,
+    /// Ends streams when their keys are revoked.
+    pub(crate) valid_keys: ValidKeys,
     /// Ends streams when the server stops.
     pub(crate) stopping: CancellationToken,
 }
@@ -153,6 +156,7 @@ fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error
         metrics: Metrics::new(&options.engine),
         limiter: options.rate_limit.map(Limiter::new),
         backups: options.backups,
+        valid_keys: ValidKeys::new(stopping.clone()),
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };

@@ -1,7 +1,7 @@
 //! Keys, scopes and tenants.
 
 use petasos_net::Method;
-use petasos_testkit::TestServer;
+use petasos_testkit::{Gate, Reply, TestServer};
 use serde_json::json;
 
 #[tokio::test]
@@ -57,6 +57,40 @@ async fn a_key_does_what_its_scopes_say_until_it_is_revoked() {
         .post("/v1/keys", json!({ "scopes": ["everything"] }))
         .await
         .expect_error(400, "validation_error");
+}
+
+#[tokio::test]
+async fn what_is_still_being_answered_ends_with_its_key() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let made = server.client.post("/v1/keys", json!({})).await.expect(201);
+    let client = server.client_with(made["key"].as_str().unwrap());
+    let gate = Gate::new();
+    server.model.script([Reply::text("one ").gate(&gate).and_text("two")]);
+    let turn = json!({ "stream": "delta", "messages": [{ "role": "user", "content": "go" }] });
+    let events = |surface: &str| format!("/{surface}/sessions/{session}/events");
+    let mut streams = vec![
+        client.stream(&session, "").await,
+        client.get_stream(&format!("{}?sse=true", events("conversation"))).await,
+        client.get_stream(&format!("{}?sse=true", events("parlant"))).await,
+        client.post_stream(&format!("/aap/sessions/{session}/turns"), turn).await,
+    ];
+    let mut others = server.client.stream(&session, "").await;
+    gate.reached().await;
+    let waits = format!("{}?min_offset=1000&wait_for_data=60", events("conversation"));
+    let (answer, ()) = tokio::join!(client.get(&waits), async {
+        // One that is let in after the wait has begun has seen it begin.
+        client.get("/v1/sessions").await.expect(200);
+        server.client.delete(&format!("/v1/keys/{}", made["id"].as_str().unwrap())).await.expect(200);
+    });
+    assert_eq!(answer.expect(401)["code"], "unauthorized");
+    for stream in &mut streams {
+        while let Some(frame) = stream.next().await {
+            assert!(!frame.data.to_string().contains("two"), "{frame:?}");
+        }
+    }
+    gate.open();
+    others.until_idle().await;
 }
 
 #[tokio::test]

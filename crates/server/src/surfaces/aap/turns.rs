@@ -26,6 +26,7 @@ use crate::path::id;
 use crate::problem::Problem;
 use crate::server::App;
 use crate::sse;
+use crate::valid_keys::Until;
 
 /// How often a turn is read again because something else happened to its session in the meantime.
 const MAX_ATTEMPTS: usize = 5;
@@ -43,14 +44,17 @@ async fn run(
     State(app): State<App>,
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
+    until: Until,
     Body(turn): Body<PostTurn>,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let (reader, show) = begin(&app, &tenant, &session_id, &turn).await?;
-    let stopping = app.settings.stopping.clone();
     match turn.stream {
-        StreamMode::None => Ok(Json(Whole::new(reader, show, stopping).read().await?).into_response()),
-        mode => Ok(sse::respond(&app, Streamed::new(reader, show, stopping, mode))),
+        StreamMode::None => {
+            let stopping = app.settings.stopping.clone();
+            Ok(Json(Whole::new(reader, show, stopping).read().await?).into_response())
+        }
+        mode => Ok(sse::respond(&app, Streamed::new(reader, show, until.into_token(), mode))),
     }
 }
 

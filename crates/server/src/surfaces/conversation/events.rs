@@ -25,6 +25,7 @@ use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
+use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {
     let post = Operation::new::<ConversationEvent>(
@@ -101,6 +102,7 @@ async fn list(
     Path(session): Path<String>,
     query: Query,
     headers: HeaderMap,
+    until: Until,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let reading = Reading::read(&query, &headers)?;
@@ -109,5 +111,5 @@ async fn list(
         Box::new(move |event| kinds.is_empty() || kinds.contains(&event.kind()));
     // Whoever waits, waits with as little as possible.
     drop((query, headers));
-    follow::respond(&app, &tenant, &session_id, ConversationView::default(), reading, filter).await
+    follow::respond(&app, &tenant, &session_id, ConversationView::default(), reading, filter, until).await
 }

@@ -10,15 +10,15 @@ use axum::response::sse::Event as Frame;
 use axum::response::{IntoResponse, Response};
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
-use petasos_engine::{Error, Reader};
+use petasos_engine::Reader;
 use serde::Serialize;
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
 
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
 use crate::sse::{self, Frames};
+use crate::valid_keys::Until;
 
 /// How long a reader waits unless it says so.
 const DEFAULT_WAIT: u64 = 60;
@@ -80,10 +80,10 @@ pub(crate) async fn respond<F: Fold>(
     fold: F,
     reading: Reading,
     filter: Filter<F::Shown>,
+    until: Until,
 ) -> Result<Response, Problem> {
     let reader = app.engine.follow_turns(tenant, session_id, reading.from + 1).await?;
-    let stopping = app.settings.stopping.clone();
-    let mut shown = Shown { reader, fold, from: reading.from, filter, stopping };
+    let mut shown = Shown { reader, fold, from: reading.from, filter, until };
     if reading.streams {
         let (session_id, wait) = (session_id.clone(), reading.wait);
         return Ok(sse::respond(app, Streamed { shown, session_id, wait }));
@@ -135,7 +135,7 @@ struct Shown<F: Fold> {
     fold: F,
     from: u64,
     filter: Filter<F::Shown>,
-    stopping: CancellationToken,
+    until: Until,
 }
 
 impl<F: Fold> Shown<F> {
@@ -152,7 +152,7 @@ impl<F: Fold> Shown<F> {
     async fn next_of_log(&mut self) -> Result<Option<std::sync::Arc<Event>>, Problem> {
         tokio::select! {
             event = self.reader.next_event() => Ok(event?),
-            () = self.stopping.cancelled() => Err(Error::ShuttingDown.into()),
+            problem = self.until.over() => Err(problem),
         }
     }
 

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use petasos_core::ids::{EventId, SessionId};
 use petasos_core::key::KeyScope;
 use petasos_engine::{Item, Reader, Start};
-use tokio_util::sync::CancellationToken;
 
 use super::envelope::Envelope;
 use crate::auth::ReadsSessions;
@@ -19,6 +18,7 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
 use crate::sse::{self, Frames};
+use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {
     let summary = "The events of a session as they happen, as server-sent events.";
@@ -36,12 +36,12 @@ async fn stream(
     Path(session): Path<String>,
     query: Query,
     headers: HeaderMap,
+    until: Until,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let start = start(&session_id, &query, &headers)?;
     let reader = app.engine.follow(&tenant, &session_id, start).await?;
-    let stopping = app.settings.stopping.clone();
-    Ok(sse::respond(&app, Shown { reader, session_id, shown_live: 0, stopping }))
+    Ok(sse::respond(&app, Shown { reader, session_id, shown_live: 0, until }))
 }
 
 /// Where a stream starts: after `Last-Event-ID`, or after `after`, or with what comes next.
@@ -61,16 +61,16 @@ struct Shown {
     reader: Reader,
     session_id: SessionId,
     shown_live: u64,
-    stopping: CancellationToken,
+    until: Until,
 }
 
 impl Frames for Shown {
-    /// The next frame; none when the session is gone or the server stops.
+    /// The next frame; none when the session is gone, the key is revoked or the server stops.
     async fn next(&mut self) -> Option<Frame> {
         loop {
             let item = tokio::select! {
                 item = self.reader.next() => item,
-                () = self.stopping.cancelled() => return None,
+                _ = self.until.over() => return None,
             };
             match item {
                 Ok(Some(item)) => {

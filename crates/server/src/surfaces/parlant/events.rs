@@ -21,6 +21,7 @@ use crate::query::Query;
 use crate::server::App;
 use crate::surfaces::conversation::follow::{self, Filter, Reading};
 use crate::surfaces::conversation::requests::kinds;
+use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {
     let read = KeyScope::SessionsRead;
@@ -64,6 +65,7 @@ async fn list(
     Path(session): Path<String>,
     query: Query,
     headers: HeaderMap,
+    until: Until,
 ) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let reading = Reading::read(&query, &headers)?;
@@ -78,7 +80,7 @@ async fn list(
     // Whoever waits, waits with as little as possible.
     drop((query, headers));
     let fold = view(&app.engine, &tenant, &session_id).await?;
-    follow::respond(&app, &tenant, &session_id, fold, reading, filter).await
+    follow::respond(&app, &tenant, &session_id, fold, reading, filter, until).await
 }
 
 async fn get(
