@@ -17,6 +17,9 @@ use crate::routines::end_waiting_runs;
 use crate::turn_info::turn_info;
 use crate::{load, observers, own_workspace};
 
+/// What the log says of a turn that is interrupted because its session goes. It is among the last that readers see.
+pub const SESSION_DELETED: &str = "The session is deleted.";
+
 impl Engine {
     /// Removes a session and its log for good. A turn under way is interrupted.
     pub async fn delete_session(&self, tenant: &TenantId, id: &SessionId) -> Result<()> {

@@ -66,6 +66,7 @@ mod warm;
 
 pub use agents::AgentChange;
 pub use customers::{CustomerDetail, NewCustomer};
+pub use deletion::SESSION_DELETED;
 pub use deliveries::{DeliveryOptions, DeliverySettings, DeliveryView, NewView, Rendered, Retries};
 pub use engine::{Engine, Grace, HOOK_HEAD_START, Options, Unattended};
 pub use error::{Error, Result};

@@ -83,7 +83,7 @@ impl Problem {
     }
 
     /// Says that sending the same again will not help.
-    fn no_retry(self) -> Self {
+    pub(crate) fn no_retry(self) -> Self {
         self.header(HeaderName::from_static("x-should-retry"), "false")
     }
 }

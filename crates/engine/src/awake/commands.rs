@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{Actor, interrupt};
 use crate::actor::{Command, End, Reply};
 use crate::agents::merge_by_key;
-use crate::deletion::remove_files;
+use crate::deletion::{SESSION_DELETED, remove_files};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::sessions::{SessionChange, Submission};
@@ -117,7 +117,7 @@ impl Actor {
         self.end_run_with_session().await;
         if self.state.turn.is_some() {
             // The log is about to go; what matters is that nothing goes on running.
-            drop(self.feed_input(interrupt("The session is deleted.")).await);
+            drop(self.feed_input(interrupt(SESSION_DELETED)).await);
         }
         self.under_way.clear();
         let engine = Engine { shared: Arc::clone(&self.shared) };

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use axum::response::sse::Event as Frame;
 use petasos_core::event::{CutShort, Event, MessagePlace, Payload, StopReason as Stopped};
-use petasos_engine::{Error, Item, Reader};
+use petasos_engine::{Item, Reader, SESSION_DELETED};
 use tokio_util::sync::CancellationToken;
 
 use super::content;
@@ -17,16 +18,25 @@ use crate::sse::{self, Frames};
 
 /// What is known about a turn when it begins.
 pub(super) struct Show {
-    pub(super) narrator: Narrator,
+    narrator: Narrator,
     /// Calls whose results the application sent itself.
-    pub(super) told: BTreeSet<String>,
+    told: BTreeSet<String>,
     /// The last event that the application sent. The session may have become idle before it.
-    pub(super) begins_at: u64,
+    begins_at: u64,
+    /// Whether what ends the turn is the end of its session.
+    deleted: bool,
 }
 
 impl Show {
+    pub(super) fn new(narrator: Narrator, told: BTreeSet<String>, begins_at: u64) -> Self {
+        Show { narrator, told, begins_at, deleted: false }
+    }
+
     /// What an event says that the application does not know.
     fn facts(&mut self, event: &Event) -> impl Iterator<Item = Fact> {
+        if let Payload::UserInterrupt(interrupt) = &event.payload {
+            self.deleted = interrupt.message.as_deref() == Some(SESSION_DELETED);
+        }
         let told = &self.told;
         let facts = self.narrator.tell(event).into_iter();
         facts.filter(move |fact| !matches!(fact, Fact::Result { id, .. } if told.contains(id)))
@@ -35,6 +45,8 @@ impl Show {
     /// Why the turn stops with this event, if it does.
     fn stop(&self, event: &Event) -> Option<StopReason> {
         match &event.payload {
+            // There will be no history that says how far it came.
+            Payload::StatusIdle(_) if self.deleted => Some(StopReason::Error),
             Payload::StatusIdle(idle) if event.sequence > self.begins_at => {
                 Some(stop_reason(&idle.stop_reason))
             }
@@ -67,7 +79,7 @@ enum Next {
     Live(petasos_engine::Live),
     /// The session is gone, or cannot be read.
     Gone,
-    /// The server stops; the turn goes on at the next start.
+    /// The server stops, and the turn goes on at the next start; or it is not for this key any more.
     Stopping,
 }
 
@@ -79,6 +91,8 @@ async fn next(reader: &mut Reader, stopping: &CancellationToken) -> Next {
     match item {
         Ok(Some(Item::Durable(event))) => Next::Durable(event),
         Ok(Some(Item::Live(live))) => Next::Live(live),
+        // All sessions are let go of when the server stops.
+        Ok(None) if stopping.is_cancelled() => Next::Stopping,
         Ok(None) => Next::Gone,
         Err(error) => {
             tracing::warn!(%error, "a turn is shown no further because the log cannot be read");
@@ -112,11 +126,18 @@ impl Whole {
                 }
                 Next::Live(_) => {}
                 Next::Gone => break StopReason::Error,
-                Next::Stopping => return Err(Error::ShuttingDown.into()),
+                Next::Stopping => return Err(goes_on_later()),
             }
         };
         Ok(AgentResponse { stop_reason, messages: messages.into_answer() })
     }
+}
+
+/// The turn was taken, so whoever sends it again has it twice.
+fn goes_on_later() -> Problem {
+    let message = "The server is shutting down. The turn was taken and goes on after the restart: do not send it again, \
+                   read the session's history then.";
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message).no_retry()
 }
 
 /// A turn that is shown while it runs.

@@ -76,7 +76,7 @@ async fn begin(
             Ok(accepted) => {
                 let open = open_calls(&detail);
                 let begins_at = accepted.last().map_or(detail.state.view.last_sequence, |last| last.sequence);
-                return Ok((reader, Show { narrator: Narrator::with_open_calls(open), told, begins_at }));
+                return Ok((reader, Show::new(Narrator::with_open_calls(open), told, begins_at)));
             }
         }
     }

@@ -79,16 +79,50 @@ async fn a_server_that_stops_ends_the_stream_and_goes_on_at_the_next_start() {
 }
 
 #[tokio::test]
-async fn deleting_a_session_ends_its_turn() {
+async fn who_waits_for_a_turn_when_the_server_stops_is_told_that_it_was_taken() {
+    let app = App::start().await;
+    let session = app.session().await;
+    let gate = Gate::new();
+    app.server.model.script([Reply::text("one ").gate(&gate), Reply::text("one two")]);
+    let (client, path) = (app.server.client.clone(), format!("/aap/sessions/{session}/turns"));
+    let waiting = tokio::spawn(async move { client.post(&path, json!({ "messages": says("go") })).await });
+    gate.reached().await;
+    let app = App { server: app.server.restart().await, agent: app.agent };
+    let answer = waiting.await.unwrap();
+    assert_eq!(answer.should_retry.as_deref(), Some("false"));
+    let problem = answer.expect(503)["error"].as_str().unwrap().to_owned();
+    assert!(problem.contains("was taken") && problem.contains("history"), "{problem}");
+    app.server.client.stream(&session, "?after=0").await.until_idle().await;
+    assert_eq!(app.history(&session, "full").await.as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn deleting_a_session_ends_its_turn_with_an_error() {
+    for mode in ["message", "delta"] {
+        let app = App::start().await;
+        let session = app.session().await;
+        let gate = Gate::new();
+        app.server.model.script([Reply::text("one ").gate(&gate)]);
+        let path = format!("/aap/sessions/{session}/turns");
+        let body = json!({ "stream": mode, "messages": says("go") });
+        let mut stream = app.server.client.post_stream(&path, body).await;
+        gate.reached().await;
+        assert_eq!(app.server.client.delete(&format!("/aap/sessions/{session}")).await.status, 204);
+        let last = stream.until(|frame| frame.event == "turn_stop").await;
+        assert_eq!(last.last().unwrap().data, json!({ "stopReason": "error" }), "{mode}");
+        assert!(stream.next().await.is_none(), "{last:?}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_a_session_answers_who_waits_for_its_turn_with_an_error() {
     let app = App::start().await;
     let session = app.session().await;
     let gate = Gate::new();
     app.server.model.script([Reply::text("one ").gate(&gate)]);
-    let path = format!("/aap/sessions/{session}/turns");
-    let body = json!({ "stream": "message", "messages": says("go") });
-    let mut stream = app.server.client.post_stream(&path, body).await;
+    let (client, path) = (app.server.client.clone(), format!("/aap/sessions/{session}/turns"));
+    let waiting = tokio::spawn(async move { client.post(&path, json!({ "messages": says("go") })).await });
     gate.reached().await;
     assert_eq!(app.server.client.delete(&format!("/aap/sessions/{session}")).await.status, 204);
-    let last = stream.until(|frame| frame.event == "turn_stop").await;
-    assert!(stream.next().await.is_none(), "{last:?}");
+    assert_eq!(waiting.await.unwrap().expect(200)["stopReason"], "error");
 }
