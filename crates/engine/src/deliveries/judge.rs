@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use petasos_net::backoff::{Failure, Policy};
 
+/// How long a receiver may have us wait, even where our own waits are shorter: it knows when it will be back. One that
+/// asks for more is asked again, since the events of its session wait for it.
+const LONGEST_WISH: Duration = Duration::from_secs(3600);
+
 /// What a receiver answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
@@ -43,6 +47,8 @@ pub(super) fn judge(outcome: &Result<Answer, String>, tries: u32, policy: &Polic
         Err(problem) => (problem.clone(), None),
     };
     let failure = Failure { attempts: tries, since_first: Duration::ZERO, retry_after, random };
+    let longest = if retry_after.is_some() { policy.max_delay.max(LONGEST_WISH) } else { policy.max_delay };
+    let policy = Policy { max_delay: longest, ..*policy };
     let next = policy.delay_after(&failure).map_or(Next::Dead, Next::After);
     Judgement { error: Some(error), next }
 }
@@ -83,6 +89,17 @@ mod tests {
     fn a_wish_to_wait_is_followed() {
         let answer = Ok(Answer { status: 429, retry_after: Some(Duration::from_secs(7)) });
         assert_eq!(judge(&answer, 1, &policy(), 0.0).next, Next::After(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn a_wish_may_be_longer_than_our_own_waits_but_not_endless() {
+        let policy = Policy { max_delay: Duration::from_secs(1), ..policy() };
+        let wait = |seconds| {
+            let answer = Ok(Answer { status: 503, retry_after: Some(Duration::from_secs(seconds)) });
+            judge(&answer, 1, &policy, 0.0).next
+        };
+        assert_eq!(wait(4), Next::After(Duration::from_secs(4)));
+        assert_eq!(wait(86_400), Next::After(Duration::from_secs(3600)));
     }
 
     #[test]

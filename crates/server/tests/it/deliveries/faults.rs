@@ -1,11 +1,12 @@
 //! Receivers that answer badly, or not at all.
 
 use petasos_testkit::receiver::Reception;
+use petasos_testkit::within;
 use serde_json::Value;
 
 use crate::operations::metrics;
 
-use super::{bodies, conversation, first_arrivals, session, settled, start, statuses, turn};
+use super::{bodies, conversation, deliveries, first_arrivals, session, settled, start, statuses, turn};
 
 /// Answers the first request of a turn like this and takes the rest, and returns what became of the first delivery.
 async fn first_answered(answer: Reception) -> (Value, usize) {
@@ -89,6 +90,27 @@ async fn a_wish_to_wait_is_followed() {
         delivery["attempts"][index]["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
     };
     assert!(at(1).duration_since(at(0)).as_millis() >= 100, "{delivery}");
+}
+
+#[tokio::test]
+async fn a_wish_to_wait_is_followed_even_if_it_is_longer_than_our_own_waits() {
+    let (server, receiver) = start().await;
+    let session = session(&server, &receiver.url).await;
+    receiver.script([Reception::Header(503, "retry-after", "600")]);
+    turn(&server, &session, "Hello.").await;
+    let delivery = within("the first attempt", async {
+        loop {
+            let first = deliveries(&server, &session).await.swap_remove(0);
+            if first["attempts"].as_array().is_some_and(|attempts| !attempts.is_empty()) {
+                return first;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let time = |value: &Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let wait = time(&delivery["next_attempt_at"]).duration_since(time(&delivery["attempts"][0]["at"]));
+    assert!(wait.as_secs() >= 599, "{delivery}");
 }
 
 #[tokio::test]
