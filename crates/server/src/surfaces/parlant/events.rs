@@ -11,7 +11,7 @@ use petasos_engine::Engine;
 use serde_json::json;
 
 use super::errors::Detail;
-use super::types::{KINDS, RawEvent};
+use super::types::{KINDS, RawEvent, SOURCES};
 use super::view::RawView;
 use crate::auth::ReadsSessions;
 use crate::openapi::{Api, Operation};
@@ -37,7 +37,7 @@ pub(super) fn api() -> Api {
                 read,
             )
             .query("min_offset", "The first offset that is wanted.", number(0))
-            .query("source", "Only those from this source.", text())
+            .query("source", "Only those from this source.", json!({ "enum": SOURCES }))
             .query("trace_id", "Only those of this turn.", text())
             .query("correlation_id", "The same as `trace_id`.", text())
             .query("kinds", "A comma list of kinds.", text())
@@ -71,6 +71,7 @@ async fn list(
     let reading = Reading::read(&query, &headers)?;
     let kinds = kinds(query.text("kinds"), &KINDS)?;
     let wanted = |name: &str| query.text(name).map(str::to_owned);
+    refuse_unknown_source(query.text("source"))?;
     let (source, trace) = (wanted("source"), wanted("trace_id").or_else(|| wanted("correlation_id")));
     let filter: Filter<RawEvent> = Box::new(move |event| {
         (kinds.is_empty() || kinds.contains(&event.kind))
@@ -81,6 +82,16 @@ async fn list(
     drop((query, headers));
     let fold = view(&app.engine, &tenant, &session_id).await?;
     follow::respond(&app, &tenant, &session_id, fold, reading, filter, until).await
+}
+
+fn refuse_unknown_source(source: Option<&str>) -> Result<(), Problem> {
+    match source.filter(|source| !SOURCES.contains(source)) {
+        None => Ok(()),
+        Some(source) => {
+            let problem = format!("{source:?} is not a source; there are: {}", SOURCES.join(", "));
+            Err(Problem::validation("source", problem))
+        }
+    }
 }
 
 async fn get(

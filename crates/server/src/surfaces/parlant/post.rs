@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::errors::Detail;
-use super::types::RawEvent;
+use super::types::{RawEvent, SOURCES};
 use super::view::RawView;
 use crate::auth::WritesSessions;
 use crate::body::{Body, refuse_too_long};
@@ -33,10 +33,6 @@ use crate::surfaces::conversation::types::StatusName;
 
 /// The most bytes that the data of an event may have as JSON.
 const MAX_DATA_BYTES: usize = 256 * 1024;
-
-/// Who may add what the model does not see.
-const SOURCES: [&str; 6] =
-    ["customer", "customer_ui", "human_agent", "human_agent_on_behalf_of_ai_agent", "ai_agent", "system"];
 
 pub(super) fn api() -> Api {
     let operation = Operation::new::<RawEvent>(

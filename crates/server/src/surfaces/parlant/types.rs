@@ -9,6 +9,10 @@ use crate::surfaces::conversation::requests::Listing;
 /// All kinds.
 pub(super) const KINDS: [&str; 4] = ["message", "status", "tool", "custom"];
 
+/// Everybody whom an event can be from.
+pub(super) const SOURCES: [&str; 6] =
+    ["customer", "customer_ui", "human_agent", "human_agent_on_behalf_of_ai_agent", "ai_agent", "system"];
+
 /// One event of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ParlantEvent")]

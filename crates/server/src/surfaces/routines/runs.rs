@@ -24,11 +24,13 @@ use crate::surfaces::conversation::CodedError;
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
     let get = Operation::new::<Run>("getRun", "One run as it is now.", read);
+    let of = Operation::new::<Run>("getRunOfRoutine", "One run of a routine as it is now.", read);
     let list =
         Operation::new::<RunPage>("listRuns", "The runs of a routine, newest first.", read).pages(100, 20);
     let cancel = Operation::new::<Run>("cancelRun", "Ends a run before it ends by itself.", write);
     Api::default()
         .get("/runs/{runId}", routing::get(get_run), get.fails_with::<CodedError>())
+        .get("/routines/{routineId}/runs/{runId}", routing::get(get_run_of), of.fails_with::<CodedError>())
         .get("/routines/{routineId}/runs", routing::get(list_runs), list.fails_with::<CodedError>())
         .post("/runs/{runId}/cancel", routing::post(cancel_run), cancel.fails_with::<CodedError>())
 }
@@ -133,6 +135,19 @@ async fn get_run(
 ) -> Result<Json<Run>, Problem> {
     let run = engine.run(&tenant, &id("run", &run)?).await?;
     Ok(Json(show(&engine, run).await?))
+}
+
+async fn get_run_of(
+    State(engine): State<Engine>,
+    ReadsSessions(tenant): ReadsSessions,
+    Path((routine, run)): Path<(String, String)>,
+) -> Result<Json<Run>, Problem> {
+    let routine: RoutineId = id("routine", &routine)?;
+    let found = engine.run(&tenant, &id("run", &run)?).await?;
+    if found.routine_id != routine {
+        return Err(Problem::not_found("run", &run));
+    }
+    Ok(Json(show(&engine, found).await?))
 }
 
 async fn list_runs(

@@ -120,6 +120,7 @@ async fn routines_and_runs_of_another_tenant_do_not_exist() {
     assert_eq!(other.get("/routines").await.expect(200)["items"], json!([]));
     refused(other.get("/routines/kyc").await, 404, "not_found");
     refused(other.get(&format!("/runs/{}", id(&run))).await, 404, "not_found");
+    refused(other.get(&format!("/routines/kyc/runs/{}", id(&run))).await, 404, "not_found");
     refused(other.post(&format!("/runs/{}/cancel", id(&run)), json!({})).await, 404, "not_found");
     refused(other.post("/routines/kyc/trigger", json!({ "callback_url": CALLBACK })).await, 404, "not_found");
 }

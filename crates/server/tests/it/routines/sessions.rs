@@ -4,7 +4,7 @@ use petasos_testkit::receiver::Receiver;
 use petasos_testkit::{Gate, Reply, TestServer, within};
 use serde_json::json;
 
-use super::{approved, emits, run, run_until, settled, start, trigger, triggered};
+use super::{approved, decides, emits, refused, run, run_until, settled, start, trigger, triggered};
 
 #[tokio::test]
 async fn a_run_in_a_session_is_a_turn_of_it_and_the_session_stays() {
@@ -181,4 +181,18 @@ async fn a_run_without_a_session_has_a_customer_that_goes_with_it() {
     })
     .await;
     assert_eq!(run(&server, accepted["run_id"].as_str().unwrap()).await["status"], "succeeded");
+}
+
+#[tokio::test]
+async fn a_run_is_also_found_under_its_routine() {
+    let server = start(json!({})).await;
+    server.model.script([approved()]);
+    let run_id = triggered(&server, json!({})).await;
+    let run = run_until(&server, &run_id, |run| run["status"] == "succeeded").await;
+    let of = |routine: &str, run: &str| format!("/routines/{routine}/runs/{run}");
+    assert_eq!(server.client.get(&of("kyc", &run_id)).await.expect(200)["output"], run["output"]);
+    server.client.put("/routines/other", decides(json!({}))).await.expect(201);
+    refused(server.client.get(&of("other", &run_id)).await, 404, "not_found");
+    refused(server.client.get(&of("nobody", &run_id)).await, 404, "not_found");
+    refused(server.client.get(&of("kyc", "run_none")).await, 404, "not_found");
 }
