@@ -15,7 +15,7 @@ use crate::server::App;
 pub(crate) fn refuse_too_large(headers: &HeaderMap, most: usize) -> Result<(), Problem> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let length: Option<usize> = announced.and_then(|length| length.parse().ok());
-    if length.is_some_and(|length| length > most) { Err(too_large()) } else { Ok(()) }
+    if length.is_some_and(|length| length > most) { Err(too_large(most)) } else { Ok(()) }
 }
 
 /// A body as it came.
@@ -27,7 +27,7 @@ impl FromRequest<App> for Raw {
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let bytes = tokio::time::timeout(app.settings.body_time, Bytes::from_request(request, app)).await;
         let bytes = bytes.map_err(|_| too_slow(app.settings.body_time))?;
-        bytes.map(Raw).map_err(|rejection| unreadable(&rejection))
+        bytes.map(Raw).map_err(|rejection| unreadable(&rejection, app.settings.max_body_bytes))
     }
 }
 
@@ -84,8 +84,7 @@ fn unexpected(error: serde_path_to_error::Error<serde_json::Error>) -> Problem {
         "" => "body",
         field => field,
     };
-    let problem = without_type_names(&error.inner().to_string());
-    Problem::validation(field, format!("is not what is expected here: {problem}"))
+    Problem::validation(field, format!("is not what is expected here: {}", in_plain_words(error.inner())))
 }
 
 /// The field that is missing, if that is what serde says.
@@ -93,19 +92,39 @@ fn missing(problem: &str) -> Option<&str> {
     problem.strip_prefix("missing field `")?.split_once('`').map(|(name, _)| name)
 }
 
-/// What serde says, without the names of our types: outside they are all objects.
-fn without_type_names(problem: &str) -> String {
-    let named = ["expected struct ", "expected internally tagged enum "];
-    let Some((said, rest)) = named.iter().find_map(|before| problem.split_once(before)) else {
-        return problem.to_owned();
+/// What serde says, in the words of JSON and without the names of our types.
+fn in_plain_words(error: &serde_json::Error) -> String {
+    let problem = error.to_string();
+    if !error.is_data() {
+        // It is no JSON, and the place is all that helps.
+        return problem;
+    }
+    // The field says where.
+    let said = problem.rfind(" at line ").and_then(|at| problem.get(..at)).unwrap_or(&problem);
+    let Some((found, expected)) = said.rsplit_once(", expected ") else { return said.to_owned() };
+    let found = match found {
+        "invalid type: map" => "invalid type: object".to_owned(),
+        "invalid type: sequence" => "invalid type: list".to_owned(),
+        found => match found.strip_prefix("unknown variant ") {
+            Some(value) => format!("unknown value {value}"),
+            None => found.to_owned(),
+        },
     };
-    let place = rest.find(" at line ").and_then(|at| rest.get(at..)).unwrap_or_default();
-    format!("{said}expected an object{place}")
+    let expected = match expected {
+        "a map" => "an object",
+        "a sequence" => "a list",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        name if name.starts_with("struct ") || name.starts_with("internally tagged enum ") => "an object",
+        expected => expected,
+    };
+    format!("{found}, expected {expected}")
 }
 
-fn unreadable(rejection: &BytesRejection) -> Problem {
+fn unreadable(rejection: &BytesRejection, most: usize) -> Problem {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        too_large()
+        too_large(most)
     } else {
         Problem::validation("body", "could not be read")
     }
@@ -116,7 +135,9 @@ fn too_slow(allowed: Duration) -> Problem {
     Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
 }
 
-fn too_large() -> Problem {
-    let message = "The body is too large; limits.body_bytes in the configuration says how large it may be.";
+fn too_large(most: usize) -> Problem {
+    let message = format!(
+        "The body is larger than {most} bytes, the limit that limits.body_bytes in the configuration sets."
+    );
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", message)
 }

@@ -140,8 +140,39 @@ async fn a_body_that_is_too_large_is_refused() {
     let server = TestServer::start_with(Setup { max_body_bytes: 10_000, ..Setup::default() }).await;
     let session = server.session().await;
     let answer = server.client.message(&session, &"x".repeat(11_000)).await;
-    answer.expect_error(413, "payload_too_large");
+    let problem = answer.expect_error(413, "payload_too_large");
+    assert!(problem["message"].as_str().unwrap().contains("10000 bytes"), "{problem}");
     server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_wrong_type_is_told_in_the_words_of_json() {
+    let server = TestServer::start().await;
+    for (fields, told) in [
+        (
+            json!({ "tools": {} }),
+            "tools: is not what is expected here: invalid type: object, expected a list",
+        ),
+        (json!({ "name": [] }), "name: is not what is expected here: invalid type: list, expected a string"),
+    ] {
+        let mut agent = json!({ "name": "A", "model": "demo/x" });
+        fields.as_object().unwrap().iter().for_each(|(name, value)| agent[name] = value.clone());
+        let problem = server.client.post("/v1/agents", agent).await.expect_error(400, "validation_error");
+        assert_eq!(problem["message"], told);
+    }
+    let agent = server.agent_with(json!({})).await;
+    let versioned = json!({ "agentVersion": "x" });
+    let answer = server.client.post(&format!("/v1/agents/{agent}/sessions"), versioned).await;
+    let problem = answer.expect_error(400, "validation_error");
+    assert!(problem["message"].as_str().unwrap().ends_with("expected a whole number from 0 on"), "{problem}");
+    let answer = server.client.post("/v1/keys", json!({ "scopes": ["everything"] })).await;
+    let problem = answer.expect_error(400, "validation_error");
+    assert_eq!(problem["field"], "scopes[0]");
+    assert!(problem["message"].as_str().unwrap().contains("unknown value `everything`"), "{problem}");
+    // Where it is no JSON at all, the place is what helps.
+    let answer = server.client.send(Method::Post, "/v1/agents", Some("{\"name\": }".into())).await;
+    let problem = answer.expect_error(400, "validation_error");
+    assert!(problem["message"].as_str().unwrap().contains("line 1 column 10"), "{problem}");
 }
 
 #[tokio::test]

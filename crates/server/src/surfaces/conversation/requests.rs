@@ -7,7 +7,7 @@ use petasos_core::event::{Block, Payload, PersonMessage, UserMessage};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::CONVERSATION_PLATFORM;
 use petasos_core::step::UserEvent;
-use petasos_engine::{Engine, NewSession, SessionChange, SessionDetail};
+use petasos_engine::{Engine, Error, NewSession, SessionChange, SessionDetail};
 use petasos_store::{Page, SessionFilter};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -64,7 +64,7 @@ impl Open<'_> {
         // An agent that is not there must not leave a customer behind.
         engine.agent(tenant, &agent_id, None).await?;
         if let Some(customer) = &self.customer_id {
-            engine.register_customer(tenant, customer).await?;
+            engine.register_customer(tenant, customer).await.map_err(of_customer_id)?;
         }
         let labels = Some(self.labels).filter(|labels| !labels.is_empty());
         let change = labels.map(|labels| {
@@ -81,6 +81,14 @@ impl Open<'_> {
         };
         let record = engine.create_session(tenant, &agent_id, new).await?;
         Ok(engine.session_detail(tenant, &record.header.id).await?)
+    }
+}
+
+/// What is wrong with the id of a customer is called by the field that it came in.
+fn of_customer_id(error: Error) -> Problem {
+    match error {
+        Error::Invalid { problem, .. } => Problem::validation("customer_id", problem),
+        error => error.into(),
     }
 }
 

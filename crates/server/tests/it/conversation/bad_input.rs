@@ -38,14 +38,19 @@ async fn errors_hold_no_names_of_types() {
     let talk = Talk::start().await;
     let sessions = "/conversation/sessions".to_owned();
     for (path, body, told) in [
-        (sessions.clone(), json!(3), "invalid type: integer `3`, expected an object at line 1 column 1"),
+        (sessions.clone(), json!(3), "invalid type: integer `3`, expected an object"),
+        (
+            sessions.clone(),
+            json!({ "agent_id": {} }),
+            "agent_id: is not what is expected here: invalid type: object",
+        ),
         (sessions, json!([]), "body: must be a JSON object, and is a list"),
         (format!("{}/events", talk.path()), json!("x"), "invalid type: string \"x\", expected an object"),
     ] {
         let answer = talk.server.client.post(&path, body).await;
         refused(&answer, 422, "invalid_request");
         let message = answer.body["message"].as_str().unwrap();
-        assert!(message.contains(told), "{message}");
+        assert!(message.contains(told) && !message.contains("at line"), "{message}");
     }
 }
 
@@ -66,6 +71,29 @@ async fn readings_that_make_no_sense() {
         refused(&talk.get(query).await, 422, "invalid_request");
     }
     assert!(talk.read("min_offset=18446744073709551615&wait_for_data=0").await.is_empty());
+}
+
+#[tokio::test]
+async fn sources_that_nobody_has() {
+    let talk = Talk::start().await;
+    let events =
+        |source: &str| format!("/parlant/sessions/{}/events?wait_for_data=0&source={source}", talk.session);
+    let problem = talk.server.client.get(&events("zz")).await.expect(422);
+    let problem = problem["detail"].as_str().unwrap().to_owned();
+    assert!(problem.starts_with("source: ") && problem.contains("human_agent"), "{problem}");
+    for source in ["customer", "customer_ui", "human_agent", "ai_agent", "system"] {
+        talk.server.client.get(&events(source)).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_customer_who_cannot_be_is_called_by_the_field() {
+    let talk = Talk::start().await;
+    let agent = talk.server.agent_with(json!({})).await;
+    let body = json!({ "agent_id": agent, "customer_id": "" });
+    let answer = talk.server.client.post("/conversation/sessions", body).await;
+    refused(&answer, 422, "invalid_request");
+    assert_eq!(answer.body["details"]["field"], "customer_id", "{}", answer.body);
 }
 
 #[tokio::test]
