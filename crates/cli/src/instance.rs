@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
 use crate::config::{Config, DeliveryConfig};
+use crate::definition_files::Destination;
 use crate::home::Home;
 use crate::routine_files::RoutineFiles;
 use crate::talk::DEFAULT_MODEL;
@@ -47,7 +48,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Puts a server together, takes its address and reads the files of agents and routines. If that fails, the store is closed.
+    /// Puts a server together, takes its address and reads the files of agents. If that fails, the store is closed.
     pub(crate) async fn bind(
         config: Config,
         store: SqliteStore,
@@ -59,9 +60,9 @@ impl Instance {
         match bind(config, store.clone(), home, listen, admin_key, &user_code).await {
             Ok((server, engine)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
-                agent_files.sync(&engine).await;
-                let mut routine_files = RoutineFiles::new(home.routines());
-                routine_files.sync(&engine).await;
+                let to = Destination { engine: engine.clone(), store: store.clone() };
+                agent_files.sync(&to).await;
+                let routine_files = RoutineFiles::new(home.routines());
                 Ok(Instance { server, engine, store, agent_files, routine_files, user_code })
             }
             Err(error) => {
@@ -86,6 +87,12 @@ impl Instance {
         default_agent::ensure(&self.engine, model).await
     }
 
+    /// Reads the files of routines. The agents that they name have to be there before, the default one too.
+    pub(crate) async fn read_routines(&mut self) {
+        let to = Destination { engine: self.engine.clone(), store: self.store.clone() };
+        self.routine_files.sync(&to).await;
+    }
+
     /// Tells gateway hooks that the server is there.
     pub(crate) fn tell_startup(&self) {
         self.user_code.tell_startup();
@@ -99,8 +106,9 @@ impl Instance {
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken, grace: Grace) -> Stopped {
         let Instance { server, engine, store, agent_files, routine_files, user_code } = self;
-        let watching = tokio::spawn(agent_files.watch(engine.clone()));
-        let watching_routines = tokio::spawn(routine_files.watch(engine.clone()));
+        let to = Destination { engine: engine.clone(), store: store.clone() };
+        let watching = tokio::spawn(agent_files.watch(to.clone()));
+        let watching_routines = tokio::spawn(routine_files.watch(to));
         let serving = async {
             let result = server.run(shutdown.clone()).await;
             shutdown.cancel();

@@ -18,15 +18,20 @@ const ADDED: [&str; 5] = ["id", "version", "createdAt", "updatedAt", "archivedAt
 /// Reads a definition.
 pub(super) fn parse(text: &str, path: &Path) -> Result<AgentDefinition> {
     let keys: Map<String, Value> = definition_files::parse(text, path)?;
-    if let Some(key) =
-        keys.keys().find(|key| !FIELDS.contains(&key.as_str()) && !ADDED.contains(&key.as_str()))
-    {
-        return Err(anyhow!("{}: {}", place(text, path, key), yaml::unknown("key", key, &FIELDS)));
-    }
+    check_keys(&keys, text, path)?;
     let definition: AgentDefinition = definition_files::parse(text, path)?;
     match definition.validate() {
         Ok(()) => Ok(definition),
         Err(invalid) => Err(anyhow!("{}: {invalid}", place(text, path, &invalid.field))),
+    }
+}
+
+/// Refuses keys that mean nothing, and says which was probably meant.
+pub(crate) fn check_keys(keys: &Map<String, Value>, text: &str, path: &Path) -> Result<()> {
+    let is_known = |key: &str| FIELDS.contains(&key) || ADDED.contains(&key);
+    match keys.keys().find(|key| !is_known(key)) {
+        Some(key) => Err(anyhow!("{}: {}", place(text, path, key), yaml::unknown("key", key, &FIELDS))),
+        None => Ok(()),
     }
 }
 

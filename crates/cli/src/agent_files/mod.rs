@@ -1,21 +1,25 @@
 //! Agents as files: every `agents/*.yaml` (or `.yml`, `.json`) of the home is an agent of the tenant `default`, and
 //! the file's name is its id.
 //!
-//! A new file makes an agent, a changed one a new version. A broken file is a warning and leaves the version that
+//! A new file makes an agent, a changed one a new version, and one that was written after its agent was archived brings
+//! it back. A broken file is a warning and leaves the version that
 //! was there; a removed one leaves the agent as it is, since sessions may refer to it: archiving is a command. At a
 //! start every file is read, so what was changed over HTTP in between is what the file says again.
 
 mod definition;
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result};
-use petasos_core::agent::AgentDefinition;
+use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::{AgentId, TenantId};
-use petasos_engine::{AgentChange, Engine};
+use petasos_engine::AgentChange;
+use petasos_store::AgentStore;
 use serde_json::{Map, Value};
 
-use crate::definition_files::{Defined, DefinitionFiles};
+pub(crate) use self::definition::check_keys;
+use crate::definition_files::{Defined, DefinitionFiles, Destination};
 
 /// The files and what was last seen of them.
 pub(crate) type AgentFiles = DefinitionFiles<AgentDefinition>;
@@ -29,25 +33,54 @@ impl Defined for AgentDefinition {
     }
 
     /// A new agent, a new version, or nothing if it is so already.
-    async fn put(self, engine: &Engine, id: &AgentId, _: &str, path: &Path) -> Result<()> {
-        let tenant = TenantId::default_tenant();
-        let (before, agent) = match engine.agent(&tenant, id, None).await {
-            Err(petasos_engine::Error::NotFound { .. }) => {
-                (0, engine.create_agent(&tenant, Some(id.clone()), self).await)
-            }
-            Ok(current) => {
+    async fn put(self, to: &Destination, id: &AgentId, _: &str, path: &Path) -> Result<()> {
+        let (engine, tenant) = (&to.engine, TenantId::default_tenant());
+        let current = match engine.agent(&tenant, id, None).await {
+            Err(petasos_engine::Error::NotFound { .. }) => None,
+            current => Some(current.with_context(|| path.display().to_string())?),
+        };
+        let agent = match &current {
+            None => engine.create_agent(&tenant, Some(id.clone()), self).await,
+            Some(current) => {
                 let fields = replacing(&current.definition, &self)?;
                 let change = AgentChange { fields, expected_version: None };
-                (current.version, engine.change_agent(&tenant, id, change).await)
+                engine.change_agent(&tenant, id, change).await
             }
-            Err(error) => (0, Err(error)),
         };
         let version = agent.with_context(|| path.display().to_string())?.version;
-        if version != before {
+        let changed = current.as_ref().is_none_or(|current| current.version != version);
+        if changed {
             tracing::info!(agent = %id, version, file = %path.display(), "read an agent from its file");
         }
-        Ok(())
+        match current {
+            Some(current) if changed || is_newer(path, &current) => bring_back(to, &current, path).await,
+            Some(current) if current.archived_at.is_some() => {
+                tracing::warn!(
+                    agent = %id,
+                    "an agent is archived although {} is there; write the file anew to bring it back, or remove it",
+                    path.display()
+                );
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
+}
+
+/// Whether a file was written after its agent was archived.
+fn is_newer(path: &Path, agent: &AgentVersion) -> bool {
+    let written = path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let archived = agent.archived_at.map(SystemTime::from);
+    archived.zip(written).is_some_and(|(archived, written)| written > archived)
+}
+
+/// Makes an archived agent one like any other again.
+async fn bring_back(to: &Destination, agent: &AgentVersion, path: &Path) -> Result<()> {
+    if agent.archived_at.is_some() {
+        to.store.archive_agent(&TenantId::default_tenant(), &agent.id, None).await?;
+        tracing::info!(agent = %agent.id, file = %path.display(), "brought an archived agent back");
+    }
+    Ok(())
 }
 
 /// The change that leaves nothing of `current`. Changes merge metadata by key, so keys that are gone are removed.

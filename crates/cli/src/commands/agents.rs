@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::Format;
+use crate::agent_files::check_keys;
 use crate::api::{Api, path};
 use crate::args::AgentsCommand;
 use crate::table::{field, fields};
@@ -85,8 +86,9 @@ fn read_definition(file: &Path) -> Result<Value> {
     } else {
         yaml::parse(&text, &name)?
     };
-    if !value.is_object() {
+    let Some(keys) = value.as_object() else {
         bail!("{name} is not the definition of an agent: it must have fields such as name and model");
-    }
+    };
+    check_keys(keys, &text, Path::new(&name))?;
     Ok(value)
 }

@@ -84,5 +84,24 @@ fn they_belong_to_the_default_tenant_and_can_be_archived() {
     installation.run(&["agents", "get", "helper", "--tenant", "acme"]).assert_refused(&["not_found"]);
     assert!(installation.json(&["agents", "archive", "helper"])["archivedAt"].is_string());
     assert!(installation.json(&["agents", "get", "helper"])["archivedAt"].is_string());
-    installation.run(&["run", "--agent", "helper", "Hello"]).assert_refused(&["agent_archived"]);
+    let refused = installation.run(&["run", "--agent", "helper", "Hello"]);
+    assert_eq!(refused.code, Some(1));
+    for words in ["agent_archived", "an agent is archived although", "write the file anew to bring it back"] {
+        assert!(refused.stderr.contains(words), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_written_anew_brings_an_archived_agent_back() {
+    let installation = Installation::new();
+    installation.write("agents/helper.yaml", HELPER);
+    let archived = || installation.json(&["agents", "get", "helper"])["archivedAt"].is_string();
+    for text in [HELPER.to_owned(), HELPER.replace("Helper", "Better")] {
+        installation.json(&["agents", "archive", "helper"]);
+        assert!(archived());
+        installation.write("agents/helper.yaml", text);
+        assert!(!archived());
+    }
+    let run = installation.run(&["run", "--agent", "helper", "Hello"]);
+    assert!(run.success && run.stderr.is_empty(), "{run:?}");
 }

@@ -96,6 +96,11 @@ fn mistakes_are_told() {
     let file = installation.write("agent.yaml", "name: Helper\nmodel: nothing\n");
     let create = ["agents", "create", file.to_str().unwrap()];
     installation.run(&create).assert_refused(&["model", "provider/model", "validation_error"]);
+    installation.write("agent.yaml", "name: Helper\nmodel: demo/fast\ninstrutions: Be kind.\n");
+    let unknown = ["agent.yaml:3: unknown key \"instrutions\"; did you mean instructions?"];
+    installation.run(&create).assert_refused(&unknown);
+    let update = ["agents", "update", "interactiveAgent", file.to_str().unwrap()];
+    installation.run(&update).assert_refused(&unknown);
     installation.write("agent.yaml", "- a\n- b\n");
     installation.run(&create).assert_refused(&["agent.yaml", "not the definition of an agent"]);
     installation.write("agent.yaml", "name: [\n");
