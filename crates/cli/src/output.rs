@@ -77,6 +77,12 @@ pub(crate) fn stdout_is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// How many characters fit on a line of standard output, if it is a terminal that knows.
+pub(crate) fn width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(width.0.into())
+}
+
 /// Whether a person reads standard error.
 pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()

@@ -23,8 +23,8 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
     }
 
-    /// The table as text.
-    pub(crate) fn render(&self) -> String {
+    /// The table as text, with lines of at most `most` characters if that is given.
+    pub(crate) fn render(&self, most: Option<usize>) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
@@ -32,7 +32,7 @@ impl Table {
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+            cut(cells.collect::<Vec<_>>().join("  ").trim_end(), most.unwrap_or(usize::MAX))
         };
         self.rows.iter().map(line).collect::<Vec<_>>().join("\n")
     }
@@ -65,22 +65,36 @@ fn one_line(text: &str) -> String {
 /// Text on one line of at most `most` characters.
 pub(crate) fn short(text: &str, most: usize) -> String {
     let line = plain(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= most {
-        return line;
-    }
-    line.chars().take(most - 1).chain(['…']).collect()
+    cut(&line, most)
 }
 
-/// Text without the control characters that could change what the terminal shows.
+fn cut(line: &str, most: usize) -> String {
+    if line.chars().count() <= most {
+        return line.to_owned();
+    }
+    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Text without the characters that could change what the terminal shows: those that control it, those that turn
+/// around what is beside them, and those that nobody sees.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
-    text.chars().map(shown).collect()
+    let misleads = |c: char| (c.is_control() && c != '\n' && c != '\t') || (is_hidden(c) && !is_joining(c));
+    text.chars().map(|c| if misleads(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Whether a character is part of how ordinary words and emojis are written.
+fn is_joining(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200c}'..='\u{200d}' | '\u{2800}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+fn is_hidden(c: char) -> bool {
+    HIDDEN.iter().any(|range| range.contains(&c))
 }
 
 /// Text of which every character is seen: who agrees to something must not be shown less, or in another order.
 pub(crate) fn revealed(text: &str) -> String {
-    let is_hidden = |c: char| c.is_control() || HIDDEN.iter().any(|range| range.contains(&c));
-    let shown = |c: char| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    let is_unseen = |c: char| c.is_control() || is_hidden(c);
+    let shown = |c: char| if is_unseen(c) { c.escape_unicode().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }
 
@@ -117,7 +131,8 @@ mod tests {
         table.row(["a".to_owned(), "first\nline".to_owned()]);
         table.row(["longer".to_owned(), "x".repeat(100)]);
         let cut = format!("{}…", "x".repeat(MAX_WIDTH - 1));
-        assert_eq!(table.render(), format!("ID      NAME\na       first line\nlonger  {cut}"));
+        assert_eq!(table.render(None), format!("ID      NAME\na       first line\nlonger  {cut}"));
+        assert_eq!(table.render(Some(12)), "ID      NAME\na       fir…\nlonger  xxx…");
     }
 
     #[test]
@@ -129,10 +144,22 @@ mod tests {
     }
 
     #[test]
+    fn what_turns_text_around_is_replaced_and_what_joins_it_stays() {
+        assert_eq!(
+            plain("a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{1b}f"),
+            "a\u{fffd}b\u{fffd}c\u{fffd}d\u{fffd}e\u{fffd}f"
+        );
+        for fine in ["👩\u{200d}👩\u{200d}👧", "❤\u{fe0f}", "می\u{200c}خواهم", "tab\tand\nline"]
+        {
+            assert_eq!(plain(fine), fine);
+        }
+    }
+
+    #[test]
     fn a_title_cannot_move_the_cursor() {
         let mut table = Table::new(&["TITLE"]);
         table.row(["\u{1b}[2Jgone".to_owned()]);
-        assert!(!table.render().contains('\u{1b}'));
+        assert!(!table.render(None).contains('\u{1b}'));
         assert_eq!(fields(&json!({ "a": 1, "b": null }), &[("A", "a"), ("B", "b")]), "A  1");
     }
 }

@@ -59,7 +59,7 @@ impl Format {
         for entry in &listing.data {
             table.row(row(entry));
         }
-        output::line(&table.render())?;
+        output::line(&table.render(output::width()))?;
         if listing.has_more() {
             output::note(&format!("There are more {what}; show them with a larger --limit."));
         }

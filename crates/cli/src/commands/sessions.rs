@@ -15,7 +15,8 @@ pub(crate) async fn run(api: &Api, command: SessionsCommand, format: Format) -> 
     match command {
         SessionsCommand::List { filter, list } => {
             let listing = api.list(&path(&["sessions"]), &query(&filter), list.limit.get()).await?;
-            let headings = ["ID", "AGENT", "USER", "STATUS", "TITLE", "UPDATED"];
+            // What matters most comes first: a terminal that is too narrow cuts off the rest.
+            let headings = ["ID", "STATUS", "UPDATED", "TITLE", "AGENT", "USER"];
             format.show_list(&listing, "sessions", &headings, row)
         }
         SessionsCommand::Get { id } => format.show(&api.get(&path(&["sessions", &id]), &[]).await?, text),
@@ -56,15 +57,24 @@ fn query(filter: &SessionFilterArgs) -> Vec<(&str, &str)> {
 
 fn row(session: &Value) -> Vec<String> {
     let agent = format!("{} v{}", field(session, "agentId"), field(session, "agentVersion"));
-    let status = if session["archivedAt"].is_null() { field(session, "status") } else { "archived".into() };
     vec![
         field(session, "id"),
+        status(session),
+        field(session, "updatedAt"),
+        field(session, "title"),
         agent,
         field(session, "userId"),
-        status,
-        field(session, "title"),
-        field(session, "updatedAt"),
     ]
+}
+
+/// Whether a session is at work, at rest, put away, or waits for somebody.
+fn status(session: &Value) -> String {
+    let waits = session["stopReason"]["type"] == "requires_action";
+    match field(session, "status").as_str() {
+        _ if !session["archivedAt"].is_null() => "archived".to_owned(),
+        "idle" if waits => "waiting".to_owned(),
+        status => status.to_owned(),
+    }
 }
 
 fn text(session: &Value) -> String {

@@ -9,7 +9,7 @@ use petasos_net::Response;
 use serde_json::{Value, json};
 
 use super::Format;
-use crate::api::Api;
+use crate::api::{Api, Refusal};
 use crate::table::{field, plain};
 use crate::{output, private_file};
 
@@ -70,7 +70,13 @@ pub(super) async fn import(api: &Api, file: &Path, import_as: ImportAs, format: 
     };
     read.with_context(|| format!("cannot read {name}"))?;
     let query: &[(&str, &str)] = if import_as == ImportAs::Another { &[("newId", "true")] } else { &[] };
-    let imported = api.import(lines, query).await.with_context(|| format!("{name} was not imported"))?;
+    let imported = api.import(lines, query).await.with_context(|| format!("{name} was not imported"));
+    let imported = imported.map_err(|error| match error.downcast_ref::<Refusal>() {
+        Some(refusal) if refusal.code == "already_exists" => {
+            error.context("the session is there already; --new-id imports it as another one")
+        }
+        _ => error,
+    })?;
     if imported["interrupted"] == Value::Bool(true) && format == Format::Text {
         output::note("A turn was running when the session was exported; it is interrupted.");
     }

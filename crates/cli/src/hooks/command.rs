@@ -75,11 +75,11 @@ pub(crate) async fn run(args: HooksArgs, environment: &Environment) -> Result<u8
 
 fn revoke(allowlist: &Allowlist, command: &str, format: Format) -> Result<()> {
     let revoked = allowlist.revoke(command).context("change the allowlist")?;
-    if format == Format::Json {
+    if format == Format::Json && revoked > 0 {
         return output::json(&json!({ "command": command, "revoked": revoked }));
     }
     match revoked {
-        0 => output::line(&format!("Nobody had agreed to {command}; petasos hooks list shows all commands.")),
+        0 => bail!("nobody had agreed to {command}; petasos hooks list shows all commands"),
         1 => output::line(&format!("Took back 1 consent to {command}. It counts from the next start.")),
         _ => output::line(&format!(
             "Took back {revoked} consents to {command}. It counts from the next start."

@@ -59,7 +59,7 @@ fn a_command_runs_only_after_a_yes_and_until_it_is_taken_back() {
     one_turn(&installation, &[]);
     assert_eq!(marks(&installation), 3);
     let nothing = installation.run(&["hooks", "revoke", &command]);
-    assert!(nothing.success && nothing.stdout.contains("Nobody had agreed"), "{nothing:?}");
+    nothing.assert_refused(&["nobody had agreed to", "petasos hooks list"]);
 }
 
 #[test]

@@ -52,6 +52,17 @@ fn listed_shown_and_put_away() {
 }
 
 #[test]
+fn one_that_waits_for_somebody_is_listed_as_such() {
+    let installation = Installation::new();
+    let waits = installation.run(&["run", "--model", "demo/fast", "ask me Which? A | B"]);
+    assert_eq!(waits.code, Some(3));
+    assert!(installation.run(&["run", "--model", "demo/fast", "Hello"]).success);
+    let list = installation.run(&["sessions", "list"]).stdout;
+    let words = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    assert_eq!(list.lines().map(words).collect::<Vec<_>>(), ["STATUS", "idle", "waiting"], "{list}");
+}
+
+#[test]
 fn a_tenant_is_a_wall() {
     let installation = Installation::new();
     let server = installation.serve();

@@ -26,7 +26,7 @@ fn a_session_moves_to_another_installation() {
     assert!(there.run(&["sessions", "get", &id]).stdout.contains("user: Remember me"));
 
     let again = there.run_with_input(&["sessions", "import", "-"], &printed);
-    again.assert_refused(&["already_exists", &id]);
+    again.assert_refused(&["--new-id", "already_exists", &id]);
     let copy = there.run_with_input(&["sessions", "import", "-", "--new-id"], &printed);
     assert!(copy.success && !copy.stdout.contains(&id), "{copy:?}");
     there.run_with_input(&["sessions", "import", "-"], "nonsense").assert_refused(&["line 1"]);
