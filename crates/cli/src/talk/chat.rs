@@ -78,6 +78,11 @@ async fn talk(
     talked
 }
 
+/// Whether the server refused an answer because nobody waits for it any more.
+fn is_settled(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Refusal>().is_some_and(|refusal| refusal.code == "action_not_pending")
+}
+
 /// A conversation and the person in it.
 struct Chat<'a> {
     conversation: Conversation<'a>,
@@ -173,6 +178,11 @@ impl Chat<'_> {
             Err(error) if error.is::<Refusal>() || error.is::<petasos_net::Error>() => {
                 self.screen.close()?;
                 output::failure(&error);
+                if error.is::<petasos_net::Error>() {
+                    output::note(
+                        "The server is gone. Start one with petasos serve, or leave and start the chat again.",
+                    );
+                }
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -301,14 +311,19 @@ impl Chat<'_> {
     /// Asks for what the turn waits for, and sends it.
     async fn answer(&mut self) -> Result<Next> {
         loop {
-            let session = self.conversation.look().await?;
-            let actions = session["pendingActions"].as_array().cloned().unwrap_or_default();
+            let actions = self.conversation.pending().await?;
             if actions.is_empty() {
                 // Somebody else was faster.
                 return Ok(Next::Stay);
             }
             let sent = match questions::ask(&actions, self.input, &mut self.screen).await? {
-                Answers::Given(events) => self.conversation.send(&json!({ "events": events })).await,
+                Answers::Given(events) => match self.conversation.send(&json!({ "events": events })).await {
+                    Err(error) if is_settled(&error) => {
+                        self.answer_each(&events).await?;
+                        continue;
+                    }
+                    sent => sent,
+                },
                 Answers::Interrupted => self.conversation.interrupt().await.map(|()| Value::Null),
                 Answers::End => return Ok(Next::Leave),
             };
@@ -316,5 +331,17 @@ impl Chat<'_> {
                 return Ok(Next::Stay);
             }
         }
+    }
+
+    /// Sends answers one by one, since the server takes all of a request or nothing: those that nobody waits for any
+    /// more must not keep the others from arriving.
+    async fn answer_each(&mut self, events: &[Value]) -> Result<()> {
+        for event in events {
+            match self.conversation.send(event).await {
+                Err(error) if is_settled(&error) => {}
+                sent => drop(self.told(sent)?),
+            }
+        }
+        Ok(())
     }
 }

@@ -9,6 +9,10 @@ use crate::api::{Api, path};
 
 /// The most characters that the server takes in one block.
 const MAX_BLOCK_CHARS: usize = 20_000;
+/// Events of calls that a person may be asked about.
+const CALLS: &str = "agent.tool_use,agent.mcp_tool_use";
+/// How many of them are looked through for those that wait.
+const MAX_CALLS: &str = "1000";
 
 /// Who answers what was said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +121,24 @@ impl<'a> Conversation<'a> {
     pub(crate) async fn look(&self) -> Result<Value> {
         let session_id = self.session_id().context("there is no session yet")?;
         self.api.get(&path(&["sessions", session_id]), &[]).await
+    }
+
+    /// What the turn waits for, and what is dangerous about it: only the calls themselves tell that.
+    pub(crate) async fn pending(&self) -> Result<Vec<Value>> {
+        let session = self.look().await?;
+        let mut actions = session["pendingActions"].as_array().cloned().unwrap_or_default();
+        if actions.iter().any(|action| action["type"] == "tool_confirmation") {
+            let session_id = self.session_id().context("there is no session yet")?;
+            let newest = [("types", CALLS), ("order", "desc"), ("limit", MAX_CALLS)];
+            let calls = self.api.get(&path(&["sessions", session_id, "events"]), &newest).await?;
+            for event in calls["data"].as_array().into_iter().flatten() {
+                let call = &event["payload"];
+                for action in actions.iter_mut().filter(|action| action["id"] == call["id"]) {
+                    action["danger"] = call["danger"]["description"].clone();
+                }
+            }
+        }
+        Ok(actions)
     }
 
     /// Interrupts the turn.

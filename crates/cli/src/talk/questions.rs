@@ -54,13 +54,26 @@ fn call(action: &Value) -> String {
 /// Asks for everything that is pending.
 pub(crate) async fn ask(actions: &[Value], input: &mut Input, screen: &mut Screen) -> Result<Answers> {
     let mut events = Vec::new();
+    let mut denied = None;
     for action in actions {
+        // A call that may not run needs no password, and the server takes none for it.
+        if denied.is_some_and(|call| is_password_for(action, call)) {
+            continue;
+        }
         match ask_one(action, input, screen).await? {
-            Answers::Given(given) => events.extend(given),
+            Answers::Given(given) => {
+                denied = given.iter().any(|event| event["result"] == "deny").then_some(action);
+                events.extend(given);
+            }
             other => return Ok(other),
         }
     }
     Ok(Answers::Given(events))
+}
+
+/// Whether an action is the password of a call. It follows the question whether the call may run.
+fn is_password_for(action: &Value, call: &Value) -> bool {
+    action["type"] == "sudo" && ["tool", "input"].iter().all(|name| action[*name] == call[*name])
 }
 
 async fn ask_one(action: &Value, input: &mut Input, screen: &mut Screen) -> Result<Answers> {
@@ -68,6 +81,9 @@ async fn ask_one(action: &Value, input: &mut Input, screen: &mut Screen) -> Resu
         let line = match field(action, "type").as_str() {
             "tool_confirmation" => {
                 screen.line(&format!("? Allow {}", call(action)))?;
+                if let Some(danger) = action["danger"].as_str() {
+                    screen.line(&format!("  It is dangerous: {danger}"))?;
+                }
                 let prompt = "  y once, s this session, a always, n no: ";
                 input.line(prompt, Remember::No).await?
             }

@@ -152,6 +152,62 @@ fn secrets_and_passwords_are_asked_for_and_shown_nowhere() {
 }
 
 #[test]
+fn a_denied_command_needs_no_password() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&CHAT);
+    chat.say("call terminal {\"command\": \"sudo ls\"}");
+    chat.wait_for("? Allow terminal {\"command\":\"sudo ls\"}\n");
+    chat.say("n");
+    chat.wait_for("✗ terminal");
+    chat.wait_for("terminal failed: ");
+    let ended = chat.finish();
+    assert!(ended.success && !ended.stdout.contains("password for sudo"), "{ended:?}");
+    assert_eq!(ended.stdout.matches("? Allow").count(), 1, "{ended:?}");
+}
+
+#[test]
+fn what_somebody_else_has_answered_keeps_no_answer_from_arriving() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let key = server.shown_key().unwrap().to_owned();
+    let mut chat = installation.talk(&CHAT);
+    chat.say("call terminal {\"command\": \"sudo ls\"}");
+    chat.wait_for("? Allow terminal");
+    let sessions = installation.json(&["sessions", "list"]);
+    let session = sessions["data"][0]["id"].as_str().unwrap().to_owned();
+    let shown = installation.json(&["sessions", "get", &session]);
+    let sudo = shown["pendingActions"][1]["id"].as_str().unwrap();
+    chat.say("y");
+    chat.wait_for("? The password for sudo");
+    let answer = format!(r#"{{"type":"user.sudo_result","request_id":"{sudo}","password":"x"}}"#);
+    let events = format!("/v1/sessions/{session}/events");
+    assert_eq!(server.request("POST", &events, &key, &answer).0, 200);
+    chat.say("y");
+    chat.wait_for("← terminal");
+    let ended = chat.finish();
+    assert!(ended.success && !ended.stderr.contains("action_not_pending"), "{ended:?}");
+    assert_eq!(ended.stdout.matches("? Allow").count(), 1, "{ended:?}");
+}
+
+#[test]
+fn it_says_why_a_command_is_dangerous_and_hides_nothing_in_it() {
+    let installation = Installation::new();
+    let mut chat = installation.talk(&CHAT);
+    chat.say("call terminal {\"command\": \"rm -rf /tmp/\u{202e}x\"}");
+    chat.wait_for("→ terminal rm -rf /tmp/\u{fffd}x\n");
+    chat.wait_for("? Allow terminal {\"command\":\"rm -rf /tmp/\\u{202e}x\"}\n  It is dangerous: ");
+    chat.say("n");
+    chat.wait_for("✗ terminal");
+    let ended = chat.finish();
+    assert!(ended.success && !ended.stdout.contains('\u{202e}'), "{ended:?}");
+    let session = session_of(&ended.stderr);
+    for command in ["get", "events"] {
+        let shown = installation.run(&["sessions", command, session]);
+        assert!(shown.success && !shown.stdout.contains('\u{202e}'), "{shown:?}");
+    }
+}
+
+#[test]
 fn a_turn_that_failed_is_no_reason_to_leave() {
     let installation = Installation::new();
     let mut chat = installation.talk(&["chat", "--model", "nobody/x"]);
