@@ -36,7 +36,8 @@ const POLL: Duration = Duration::from_millis(20);
 pub(crate) enum Purpose {
     /// To look and to change. Turns that a killed server left behind stay as they are.
     Administer,
-    /// To run one turn. Others wait until it is done.
+    /// To run one turn. Others wait until it is done, and turns that a killed server left behind stay as they are:
+    /// a command that is about to end would only cut them again.
     Run,
     /// To talk for a while. Other commands find this server and use it.
     Chat,
@@ -68,7 +69,7 @@ impl Connection {
             Some(url) => Some(url.clone()),
             None => environment.text(env::URL)?,
         };
-        if let Some(url) = url {
+        if let Some(url) = url.as_deref().map(with_scheme) {
             let key = key_for(&url, args, &home, environment)?;
             let api = Api::new(&url, key, args.tenant.clone());
             return Ok(Connection { api, embedded: None });
@@ -92,7 +93,8 @@ impl Connection {
                 };
                 let user_code = UserCode::start(&config, &home, environment, extent).await?;
                 let (listen, key) = ("127.0.0.1:0", admin.key.clone());
-                let instance = Instance::bind(config, store, &home, listen, key, user_code).await?;
+                let mut instance = Instance::bind(config, store, &home, listen, key, user_code).await?;
+                instance.read_routines().await;
                 Connection::embed(instance, &database, args, home, admin, purpose).await
             }
         }
@@ -109,10 +111,8 @@ impl Connection {
         purpose: Purpose,
     ) -> Result<Connection> {
         let url = instance.url();
-        if purpose != Purpose::Administer {
-            instance.recover().await?;
-        }
         if purpose == Purpose::Chat {
+            instance.recover().await?;
             let key = (admin.source == Source::New).then(|| admin.key.expose_secret().to_owned());
             ServerFile::write(&home, url.clone(), database, key)?;
         }
@@ -204,6 +204,12 @@ fn no_key(url: &str) -> String {
     format!("there is no key for the server at {url}; give one with --key or {}", env::API_KEY)
 }
 
+/// A server's address as a URL: one that names no scheme is spoken to in plain HTTP.
+pub(crate) fn with_scheme(address: &str) -> String {
+    let address = address.trim();
+    if address.contains("://") { address.to_owned() } else { format!("http://{address}") }
+}
+
 /// Whether a URL leads to this machine.
 pub(crate) fn is_local(url: &str) -> bool {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or_default();
@@ -219,6 +225,12 @@ pub(crate) fn is_local(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_without_a_scheme_is_http() {
+        assert_eq!(with_scheme("127.0.0.1:7380"), "http://127.0.0.1:7380");
+        assert_eq!(with_scheme("https://agents.example/x"), "https://agents.example/x");
+    }
 
     #[test]
     fn only_this_machine_is_local() {

@@ -1,6 +1,6 @@
 //! The log of the process, on standard error.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use opentelemetry::trace::TracerProvider;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
@@ -30,7 +30,22 @@ pub(crate) fn start(level: &str, format: LogFormat, colours: Colours, traces: Op
     started.map_err(|error| anyhow!("cannot start logging: {error}"))
 }
 
+/// Says what is wrong with a level or a filter, if anything is. `name` is where it was set.
+pub(crate) fn check(name: &str, level: &str) -> Result<()> {
+    filter(level).map(drop).with_context(|| format!("{name} cannot be used"))
+}
+
 fn filter(level: &str) -> Result<EnvFilter> {
+    // A word alone would be a part of a program that logs everything, while all others are silent: most likely a
+    // level that is none.
+    let is_word = |part: &str| !part.is_empty() && !part.contains(['=', '[']);
+    let is_level = |part: &str| part.eq_ignore_ascii_case("off") || part.parse::<Level>().is_ok();
+    if let Some(word) = level.split(',').map(str::trim).find(|part| is_word(part) && !is_level(part)) {
+        bail!(
+            "{word:?} is no level of logging; use error, warn, info, debug or trace, or a filter such as \
+             petasos_engine=debug"
+        );
+    }
     // Other crates log headers and the like at their lower levels, so a bare level is not for them.
     let directives = match level.parse::<Level>() {
         Ok(level) if level <= Level::WARN => level.to_string(),
@@ -51,6 +66,9 @@ mod tests {
         assert_eq!(filter("info").unwrap().to_string(), "petasos=info,warn");
         assert_eq!(filter("ERROR").unwrap().to_string(), "error");
         assert!(filter("petasos_engine=trace,hyper=debug").is_ok());
+        assert!(filter("warn,petasos=debug").is_ok() && filter("off").is_ok());
         assert!(filter("petasos=loud").is_err());
+        // These would switch everything off.
+        assert!(filter("loud").is_err() && filter("petasos=debug,lod").is_err());
     }
 }

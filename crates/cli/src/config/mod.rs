@@ -12,6 +12,7 @@ mod read;
 #[cfg(test)]
 mod reference;
 mod sandbox;
+mod starting;
 mod web;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use self::read::Presence;
 use crate::env::{self, Environment};
 use crate::home::Home;
 use crate::hooks::HookSettings;
+use crate::logging;
 use crate::traces::TraceSettings;
 
 /// Where the server listens unless told otherwise.
@@ -124,13 +126,24 @@ impl Config {
         let providers = providers::providers(file.providers, environment)?;
         let mut warnings = providers.warnings;
         let mcp_servers = mcp::servers(file.mcp_servers, environment, &mut warnings)?;
-        let listen = environment.text(env::LISTEN)?.or(file.listen);
+        let listen = match (environment.text(env::LISTEN)?, file.listen) {
+            (Some(address), _) => Some((env::LISTEN, address)),
+            (None, address) => address.map(|address| ("listen", address)),
+        };
+        let log_level = match (environment.text(env::LOG)?, file.log.level) {
+            (Some(level), _) => Some((env::LOG, level)),
+            (None, level) => level.map(|level| ("log.level", level)),
+        };
+        listen.as_ref().map_or(Ok(()), |(name, address)| starting::listen(name, address))?;
+        file.default_model.as_deref().map_or(Ok(()), starting::default_model)?;
+        file.traces.as_ref().map_or(Ok(()), |traces| starting::traces(&traces.endpoint))?;
+        log_level.as_ref().map_or(Ok(()), |(name, level)| logging::check(name, level))?;
         let mut net = petasos_net::Options::default();
         set(&mut net.connect_timeout, time(file.models.connect_seconds));
         let guard = egress::guard(&file.egress)?;
         let search_engine = web::engine(file.web.search, environment, &net, &guard, &mut warnings)?;
         Ok(Config {
-            listen: listen.unwrap_or_else(|| DEFAULT_LISTEN.to_owned()),
+            listen: listen.map_or_else(|| DEFAULT_LISTEN.to_owned(), |(_, address)| address),
             default_model: file.default_model,
             providers: providers.all,
             models: model_settings(&file.models),
@@ -171,7 +184,7 @@ impl Config {
                 endpoint: traces.endpoint,
                 headers: traces.headers.into_iter().collect(),
             }),
-            log_level: environment.text(env::LOG)?.or(file.log.level),
+            log_level: log_level.map(|(_, level)| level),
             log_format: file.log.format,
             plugins: PluginConfig::resolve(file.plugins, environment)?,
             warnings,

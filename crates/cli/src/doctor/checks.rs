@@ -12,6 +12,7 @@ use crate::agent_files::AgentFiles;
 use crate::api::{Api, path};
 use crate::args::DoctorArgs;
 use crate::config::Config;
+use crate::connect::with_scheme;
 use crate::database;
 use crate::env::{self, Environment};
 use crate::home::Home;
@@ -160,6 +161,18 @@ pub(super) fn config(
     }
 }
 
+/// Whether there is such an address as the server is to listen on.
+pub(super) async fn listen(config: &Config) -> Option<Check> {
+    let found = tokio::time::timeout(ANSWER_TIME, tokio::net::lookup_host(&config.listen)).await;
+    let problem = match found {
+        Ok(Ok(_)) => return None,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "its name is not found in 5 seconds".to_owned(),
+    };
+    let cure = "name an address of this machine under listen: in config.yaml, or 0.0.0.0 for all";
+    Some(Check::fail("listen", format!("{} cannot be listened on: {problem}", config.listen), cure))
+}
+
 /// The store: it opens, or a server has it open and answers.
 pub(super) async fn store(args: &DoctorArgs, home: &Home, environment: &Environment) -> Check {
     let what = "store";
@@ -224,6 +237,7 @@ pub(super) async fn named_server(environment: &Environment) -> Option<Check> {
         Ok(url) => url?,
         Err(error) => return Some(Check::failed(env::URL, &error)),
     };
+    let url = with_scheme(&url);
     let url = url.trim_end_matches('/');
     let health = async {
         let client = petasos_net::Client::new(&petasos_net::Options::default());

@@ -27,6 +27,10 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
             "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or add one under providers: in config.yaml",
         ));
     }
+    if let Some(Err(error)) = config.default_model.as_deref().map(|model| models.resolve(model)) {
+        let cure = "name another under default_model: in config.yaml, or add its provider";
+        checks.push(Check::warn("default_model", error.to_string(), cure));
+    }
     for (name, provider) in &config.providers {
         // The registry knows which providers need a key.
         match models.resolve(&format!("{name}/model")) {

@@ -46,6 +46,26 @@ fn a_wrong_configuration_is_named_with_file_line_and_key() {
     installation.run(&["serve"]).assert_refused(&["providers.x", "kind is missing"]);
     installation.write("config.yaml", "log: { level: petasos=loud }\n");
     installation.run(&["serve"]).assert_refused(&["petasos=loud", "info, debug"]);
+    for (config, words) in [
+        ("listen: 127.0.0.1", ["listen: \"127.0.0.1\"", "HOST:PORT"]),
+        ("listen: nohost:99999", ["listen: \"nohost:99999\"", "up to 65535"]),
+        ("default_model: nope", ["default_model: \"nope\"", "provider/model"]),
+        ("traces: { endpoint: not a url }", ["traces.endpoint: \"not a url\"", "http://"]),
+        ("log: { level: petasos=debgu }", ["log.level cannot be used", "debug"]),
+        ("log: { level: loud }", ["log.level cannot be used", "\"loud\" is no level"]),
+    ] {
+        installation.write("config.yaml", format!("{config}\n"));
+        installation.run(&["serve", "--listen", "127.0.0.1:0"]).assert_refused(&words);
+        let doctor = installation.run(&["doctor"]);
+        assert_eq!(doctor.code, Some(1), "{doctor:?}");
+        assert!(doctor.stdout.contains(&format!("fail  config: {}", words[0])), "{doctor:?}");
+    }
+    installation.write("config.yaml", "default_model: nobody/x\n");
+    let doctor = installation.run(&["doctor"]).stdout;
+    assert!(doctor.contains("warn  default_model: nobody/x: there is no provider"), "{doctor}");
+    installation.write("config.yaml", "");
+    let loud = Installation::new().with_env("PETASOS_LOG", "loud");
+    loud.run(&["serve"]).assert_refused(&["PETASOS_LOG cannot be used", "\"loud\" is no level"]);
     let missing = installation.file("no.yaml");
     let refused = installation.run(&["serve", "--config", missing.to_str().unwrap()]);
     refused.assert_refused(&["cannot read the configuration", "no.yaml"]);
