@@ -23,6 +23,7 @@ Examples:
   petasos run \"What is a petasos?\"
   petasos run --model openai/gpt-5 \"Write a haiku\" > haiku.txt
   git diff | petasos run --agent reviewer
+  git diff | petasos run \"Review this:\" -
   petasos run --session session_0199… --json \"And now in French\"
 
 Exit codes:
@@ -34,7 +35,8 @@ Exit codes:
   4    the model reached its output limit, or refused
   130  the turn was interrupted (Ctrl-C)
 
-Standard output has the agent's text and nothing else. With --json it has one object at the end:
+Standard output has the agent's text and nothing else; where that is no terminal, each message
+when it is final. With --json it has one object at the end:
 sessionId, agentId, text, stopReason, pendingActions and usage.";
 
 /// Arguments of `run`.
@@ -43,6 +45,9 @@ sessionId, agentId, text, stopReason, pendingActions and usage.";
 pub(crate) struct RunArgs {
     /// What to say; - or nothing for standard input
     pub(crate) prompt: Option<String>,
+    /// After a prompt: standard input follows it, after a blank line
+    #[arg(value_name = "-", value_parser = ["-"])]
+    pub(crate) input: Option<String>,
     /// Who is talked to.
     #[command(flatten)]
     pub(crate) partner: PartnerArgs,

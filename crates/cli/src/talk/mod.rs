@@ -13,6 +13,8 @@ mod screen;
 mod stream;
 mod transcript;
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use self::conversation::Conversation;
@@ -23,10 +25,13 @@ use crate::config::Config;
 use crate::connect::Connection;
 use crate::env::Environment;
 use crate::home::Home;
+use crate::output;
 use crate::signals::Interrupts;
 
 /// The model that needs no key and no network.
 pub(crate) const DEFAULT_MODEL: &str = "demo/echo";
+/// How long the end of an embedded server may take without a word.
+const SILENT_END: Duration = Duration::from_secs(1);
 
 /// Starts a conversation with the one that the arguments name.
 async fn begin<'a>(
@@ -48,10 +53,20 @@ async fn begin<'a>(
     Ok(Conversation::new(api, partner, environment.user_name()))
 }
 
-/// Ends the connection. An embedded server lets turns end for a while; Ctrl-C does not wait for that.
+/// Ends the connection. An embedded server lets turns end for a while, and says so if that takes long; Ctrl-C does
+/// not wait for that.
 async fn close(connection: Connection, interrupts: &mut Interrupts) -> Result<()> {
+    let mut closing = std::pin::pin!(connection.close());
     tokio::select! {
-        closed = connection.close() => closed,
+        closed = &mut closing => return closed,
+        () = interrupts.next() => return Ok(()),
+        () = tokio::time::sleep(SILENT_END) => {}
+    }
+    output::note(
+        "Waiting for turns and hooks that still run. Ctrl-C leaves at once; turns go on at the next start.",
+    );
+    tokio::select! {
+        closed = closing => closed,
         () = interrupts.next() => Ok(()),
     }
 }

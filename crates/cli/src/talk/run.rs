@@ -33,7 +33,7 @@ enum Outcome {
 
 /// Runs one turn and returns the exit code.
 pub(crate) async fn run(args: RunArgs, environment: &Environment) -> Result<u8> {
-    let prompt = prompt(args.prompt.as_deref())?;
+    let prompt = prompt(args.prompt.as_deref(), args.input.is_some())?;
     let connection = Connection::open(&args.connect, environment, Purpose::Run).await?;
     let mut interrupts = Interrupts::listen()?;
     let outcome = turn(&args, &prompt, &connection, environment, &mut interrupts).await;
@@ -43,23 +43,29 @@ pub(crate) async fn run(args: RunArgs, environment: &Environment) -> Result<u8> 
     Ok(outcome as u8)
 }
 
-/// What to say: the argument, or standard input.
-fn prompt(argument: Option<&str>) -> Result<String> {
+/// What to say: the argument, standard input, or both.
+///
+/// With an argument, standard input is read only if that is asked for: it may be the list of a loop in a shell, or a
+/// pipe that never ends.
+fn prompt(argument: Option<&str>, with_input: bool) -> Result<String> {
     let prompt = match argument {
+        Some(text) if text != "-" && with_input => format!("{text}\n\n{}", standard_input()?),
         Some(text) if text != "-" => text.to_owned(),
         None if output::stdin_is_terminal() => {
             bail!("there is nothing to say; write it after run, or pipe it to standard input")
         }
-        _ => {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
+        _ => standard_input()?,
     };
     if prompt.trim().is_empty() {
         bail!("there is nothing to say: the prompt is empty");
     }
     Ok(prompt)
+}
+
+fn standard_input() -> Result<String> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes).context("cannot read standard input")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 async fn turn(
@@ -74,17 +80,26 @@ async fn turn(
         Some(session_id) => Conversation::resume(api, session_id, environment.user_name()).await?.0,
         None => super::begin(api, &args.partner, &args.connect, environment).await?,
     };
-    let text = if args.format.json { Text::Kept } else { Text::Printed };
+    let text = match args.format.json {
+        true => Text::Kept,
+        // Who reads a pipe cannot be told that something does not count.
+        false if output::stdout_is_terminal() => Text::Printed,
+        false => Text::Final,
+    };
     let beside = if args.verbose { Beside::Stderr } else { Beside::Nowhere };
     let mut screen = Screen::new(text, beside, environment.colours());
     let stop = match conversation.say(prompt).await {
-        Ok(Heard::ByAgent) => follow(&mut conversation, &mut screen, interrupts).await?,
+        Ok(Heard::ByAgent) => {
+            let followed = follow(&mut conversation, &mut screen, interrupts).await;
+            screen.close()?;
+            followed.with_context(|| lost(&conversation))?
+        }
         Ok(Heard::ByPerson) => Some(Stop::Person),
         Err(error) if waits(&error) => Some(Stop::Waits),
-        Err(error) => return Err(error),
+        Err(error) if error.is::<Refusal>() || conversation.session_id().is_none() => return Err(error),
+        Err(error) => return Err(error.context(lost(&conversation))),
     };
-    screen.close()?;
-    let session = conversation.look().await?;
+    let session = conversation.look().await.with_context(|| lost(&conversation))?;
     if args.format.json {
         output::json(&summary(&session, &screen.said()))?;
     }
@@ -92,6 +107,15 @@ async fn turn(
         screen.line_beside(&format!("session {}", conversation.session_id().unwrap_or_default()))?;
     }
     Ok(tell(stop, &session))
+}
+
+/// Says what is left of a turn whose end is not known here.
+fn lost(conversation: &Conversation<'_>) -> String {
+    let id = conversation.session_id().unwrap_or_default();
+    format!(
+        "what became of the turn is not known here; petasos sessions get {id} shows it, and petasos run --session \
+         {id} \"...\" goes on"
+    )
 }
 
 /// Whether the server refused because an earlier turn waits for an answer.

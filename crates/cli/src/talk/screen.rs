@@ -30,6 +30,8 @@ pub(crate) enum Beside {
 pub(crate) enum Text {
     /// It is printed as it comes.
     Printed,
+    /// It is printed when it is in the log, so that what is printed is what is kept.
+    Final,
     /// It is only kept.
     Kept,
 }
@@ -85,6 +87,10 @@ impl Screen {
             Happening::Said { kind, extent, text } => {
                 if (*kind, *extent) == (Kind::Text, Extent::Whole) {
                     self.said.push(text.clone());
+                    if self.text == Text::Final {
+                        self.close()?;
+                        self.print(text)?;
+                    }
                 }
                 let additions = self.transcript.say(*kind, *extent, text);
                 return additions.iter().try_for_each(|addition| self.add(addition));
@@ -108,19 +114,30 @@ impl Screen {
             Addition::Begin(_) => self.close(),
             Addition::More(Kind::Text, text) => self.more_text(text),
             Addition::More(Kind::Thinking, text) => self.more_beside(text),
-            Addition::StartOver(Kind::Thinking) => self.close(),
+            Addition::StartOver(Kind::Thinking) | Addition::Replaced(Kind::Thinking) => self.close(),
             Addition::StartOver(Kind::Text) => {
-                self.close()?;
-                output::note("The model started over; what it said last does not count.");
-                Ok(())
+                self.take_back("The model started over; what it said last does not count.")
+            }
+            Addition::Replaced(Kind::Text) => {
+                self.take_back("The message was changed after it was said; the session has this instead:")
             }
         }
     }
 
-    fn more_text(&mut self, text: &str) -> Result<()> {
-        if self.text == Text::Kept {
-            return Ok(());
+    /// Says that what was printed last does not count.
+    fn take_back(&mut self, why: &str) -> Result<()> {
+        self.close()?;
+        if self.text == Text::Printed {
+            output::note(why);
         }
+        Ok(())
+    }
+
+    fn more_text(&mut self, text: &str) -> Result<()> {
+        if self.text == Text::Printed { self.print(text) } else { Ok(()) }
+    }
+
+    fn print(&mut self, text: &str) -> Result<()> {
         self.open = !text.ends_with('\n');
         if self.beside == Beside::Stdout || self.is_terminal {
             output::text(&plain(text))

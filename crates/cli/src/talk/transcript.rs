@@ -15,6 +15,8 @@ pub(crate) enum Addition {
     More(Kind, String),
     /// What was shown of it does not count; it starts again.
     StartOver(Kind),
+    /// The log has something else than what was shown; this follows.
+    Replaced(Kind),
 }
 
 /// A stretch of text of one kind.
@@ -65,7 +67,10 @@ impl Transcript {
         if let Some(arriving) = &mut self.arriving {
             arriving.text.push_str(text);
         }
-        self.catch_up(&mut additions);
+        match extent {
+            Extent::Whole => self.settle(&mut additions),
+            Extent::Piece | Extent::Afresh => self.catch_up(&mut additions),
+        }
         additions
     }
 
@@ -114,6 +119,20 @@ impl Transcript {
             shown.text.clone_from(&arriving.text);
         }
     }
+
+    /// The whole text is here: what was shown is completed, or told to be something else.
+    fn settle(&mut self, additions: &mut Vec<Addition>) {
+        let (Some(arriving), Some(shown)) = (&self.arriving, self.shown.get_mut(self.at)) else { return };
+        if arriving.text.starts_with(&shown.text) {
+            return self.catch_up(additions);
+        }
+        if arriving.text.trim_end() == shown.text.trim_end() {
+            return;
+        }
+        additions.push(Addition::Replaced(arriving.kind));
+        additions.push(Addition::More(arriving.kind, arriving.text.clone()));
+        shown.text.clone_from(&arriving.text);
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +153,7 @@ mod tests {
             Addition::Begin(Kind::Thinking) => "(".to_owned(),
             Addition::More(_, text) => text,
             Addition::StartOver(_) => "!".to_owned(),
+            Addition::Replaced(_) => "=".to_owned(),
         };
         additions.into_iter().map(shown).collect()
     }
@@ -165,6 +185,14 @@ mod tests {
         assert_eq!(screen(&[(T, P, "ab"), (T, A, "a"), (T, P, "bc"), (T, W, "abc")]), "[abc");
         assert_eq!(screen(&[(T, P, "ab"), (T, A, "ax"), (T, W, "axy")]), "[ab!axy");
         assert_eq!(screen(&[(R, P, "x"), (T, P, "a"), (R, A, "x"), (T, P, "ab")]), "(x[ab");
+    }
+
+    #[test]
+    fn what_the_log_has_instead_is_shown_again() {
+        assert_eq!(screen(&[(T, P, "secret"), (T, W, "******")]), "[secret=******");
+        assert_eq!(screen(&[(T, P, "a secret"), (T, W, "a")]), "[a secret=a");
+        // Where only white space at the end is gone, nothing is.
+        assert_eq!(screen(&[(T, P, "a\n"), (T, W, "a")]), "[a\n");
     }
 
     #[test]

@@ -85,12 +85,46 @@ fn a_turn_that_a_killed_server_left_goes_on_in_a_chat_of_its_own() {
 fn a_run_survives_a_restart_too() {
     let installation = Installation::new();
     let mut server = installation.serve();
-    let mut run = installation.talk(&["run", "count to 20"]);
+    let mut run = installation.at_terminal(&["run", "count to 20"]);
     run.wait_for("1 2 3 ");
     server.signal("KILL");
     server.wait();
-    run.wait_for_note("The connection is gone; trying again.");
+    run.wait_for("The connection is gone; trying again.");
     let _server = installation.serve();
-    let ended = run.finish();
-    assert_eq!((ended.code, ended.stdout), (Some(0), format!("{NUMBERS} \n")));
+    run.wait_for("20 \r\n");
+    let shown = run.shown().replace("The connection is gone; trying again.\r\n", "");
+    assert_eq!((run.finish(), shown), (Some(0), format!("{NUMBERS} \r\n")));
+}
+
+/// An installation with a turn that a killed server left behind, and its session.
+fn with_turn_left_behind() -> (Installation, String) {
+    let installation = Installation::new();
+    let mut server = installation.serve();
+    let key = server.shown_key().unwrap().to_owned();
+    let session = server.create_session(&key, "demo/echo");
+    server.say(&key, &session, "count to 100000");
+    server.signal("KILL");
+    server.wait();
+    (installation, session)
+}
+
+#[test]
+fn a_run_leaves_the_turns_of_others_as_they_are() {
+    let (installation, other) = with_turn_left_behind();
+    let log = || installation.json(&["sessions", "events", &other]);
+    let before = log();
+    let run = installation.run(&["run", "--model", "demo/fast", "Hello"]);
+    assert!(run.success && run.stderr.is_empty(), "{run:?}");
+    assert_eq!(log(), before);
+    assert_eq!(installation.json(&["sessions", "get", &other])["status"], "running");
+}
+
+#[test]
+fn a_chat_that_waits_for_turns_at_its_end_says_so() {
+    let (installation, _) = with_turn_left_behind();
+    let mut chat = installation.talk(&["chat", "--model", "demo/fast"]);
+    chat.say("/exit");
+    chat.wait_for_note("Waiting for turns and hooks that still run. Ctrl-C leaves at once");
+    chat.signal("INT");
+    assert!(chat.finish().success);
 }

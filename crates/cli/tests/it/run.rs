@@ -1,5 +1,7 @@
 //! `petasos run`.
 
+use std::io::{Read, Write};
+
 use serde_json::{Value, json};
 
 use crate::installation::{Finished, Installation};
@@ -128,27 +130,77 @@ fn it_uses_the_server_that_runs() {
 #[test]
 fn ctrl_c_interrupts_the_turn() {
     let installation = Installation::new();
-    let mut running = installation.talk(&["run", "count to 10000"]);
+    let mut running = installation.at_terminal(&["run", "count to 10000"]);
     running.wait_for("1 2 ");
     running.signal("INT");
-    running.wait_for_note("Interrupted. Go on with: petasos chat --session ");
-    let ended = running.finish();
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    let session = ended.stderr.split("--session ").nth(1).unwrap().trim();
-    let session = installation.json(&["sessions", "get", session]);
+    running.wait_for("Interrupted. Go on with: petasos chat --session ");
+    running.wait_for("\n");
+    let shown = running.shown();
+    assert_eq!(running.finish(), Some(130), "{shown}");
+    let (said, session) = shown.split_once("Interrupted. Go on with: petasos chat --session ").unwrap();
+    let session = installation.json(&["sessions", "get", session.trim()]);
     assert_eq!(session["stopReason"], json!({ "type": "end_turn", "interrupted": true }));
     // What was said until then is kept, and was shown once.
-    assert_eq!(session["messages"][1]["content"].as_str().unwrap().trim(), ended.stdout.trim());
+    assert_eq!(session["messages"][1]["content"].as_str().unwrap().trim(), said.trim());
 }
 
 #[test]
 fn runs_beside_each_other_take_turns() {
     let installation = Installation::new();
-    let mut first = installation.talk(&["run", "count to 10"]);
+    let mut first = installation.at_terminal(&["run", "count to 10"]);
     first.wait_for("1 ");
     let second = run(&installation, &["Hello"]);
     assert!(second.success && second.stdout.contains("You said: Hello"), "{second:?}");
-    assert_eq!(first.finish().stdout, "1 2 3 4 5 6 7 8 9 10 \n");
+    first.wait_for("2 3 4 5 6 7 8 9 10 \r\n");
+    assert_eq!(first.finish(), Some(0));
+}
+
+#[test]
+fn a_prompt_and_standard_input_go_together_if_that_is_said() {
+    let installation = Installation::new();
+    let both = installation.run_with_input(&[&FAST[..], &["Review this:", "-"]].concat(), "a diff\n");
+    assert!(both.success && both.stdout.contains("You said: Review this:\n\na diff"), "{both:?}");
+    // Otherwise it is not touched: what stands there may belong to a loop in a shell, or never end.
+    let mut open = installation.talk(&[&FAST[..], &["Hello"]].concat());
+    open.wait_for("You said: Hello");
+    assert!(open.finish().success);
+    installation.run(&["run", "Review", "this"]).assert_refused(&["'this'"]);
+}
+
+#[test]
+fn whoever_loses_the_server_learns_where_the_turn_is() {
+    let installation = Installation::new();
+    let mut server = installation.serve();
+    let mut run = installation.at_terminal(&["run", "--server", &server.url, "count to 10000"]);
+    run.wait_for("1 2 ");
+    server.signal("KILL");
+    server.wait();
+    // Another server that has never heard of the session.
+    let place = server.url.strip_prefix("http://").unwrap();
+    let listener = std::net::TcpListener::bind(place).unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let body = r#"{"error":"not_found","message":"No session."}"#;
+            let head = format!("HTTP/1.1 404 X\r\ncontent-length: {}\r\nconnection: close", body.len());
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = write!(stream, "{head}\r\n\r\n{body}");
+        }
+    });
+    run.wait_for("error: what became of the turn is not known here; petasos sessions get session_");
+    run.wait_for("petasos run --session session_");
+    run.wait_for("No session. (not_found)");
+    assert_eq!(run.finish(), Some(1));
+}
+
+#[test]
+fn a_server_may_be_named_without_a_scheme_and_gets_no_key_that_is_not_meant_for_it() {
+    let installation = Installation::new();
+    let server = installation.serve();
+    let place = server.url.strip_prefix("http://").unwrap();
+    let listed = installation.run(&["agents", "list", "--server", place]);
+    assert!(listed.success, "{listed:?}");
+    let elsewhere = installation.run(&["agents", "list", "--server", "agents.invalid:80"]);
+    elsewhere.assert_refused(&["there is no key for the server at http://agents.invalid:80", "--key"]);
 }
 
 #[test]

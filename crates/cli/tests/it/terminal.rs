@@ -8,6 +8,7 @@ use std::process::{Child, Command};
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{OpenptyResult, openpty};
 
+use crate::installation::signal;
 use crate::talker::Output;
 
 /// A running command at a terminal.
@@ -40,6 +41,11 @@ impl Terminal {
     /// Types exactly this.
     pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Sends a signal to the command, such as `INT`.
+    pub(crate) fn signal(&self, name: &str) {
+        signal(&self.child, name);
     }
 
     /// Waits until this is on the screen, after what was waited for before.
