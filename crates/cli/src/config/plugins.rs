@@ -58,6 +58,12 @@ impl PluginConfig {
         Plugin::discover(&home.plugins(), self.project.as_deref(), &self.selection)
     }
 
+    /// Whether a plugin of this key is in a directory, rather than only named by the configuration.
+    pub(crate) fn is_there(&self, home: &Home, key: &str) -> bool {
+        let there = Plugin::discover(&home.plugins(), self.project.as_deref(), &Selection::default());
+        there.iter().any(|plugin| plugin.key == key)
+    }
+
     /// How they are run in a home.
     pub(crate) fn settings(&self, home: &Home) -> Settings {
         let mut settings = self.settings.clone();

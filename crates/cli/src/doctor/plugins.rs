@@ -1,7 +1,7 @@
 //! Checks of plugins and gateway hooks: they are loaded as a server would load them.
 
 use petasos_hooks::Source as _;
-use petasos_hooks::python::{PythonHosts, Status};
+use petasos_hooks::python::{GatewayHook, PythonHosts, Status};
 
 use super::Check;
 use crate::config::{Config, gateway_hooks};
@@ -14,7 +14,11 @@ pub(super) async fn check(config: &Config, home: &Home) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::new();
     for plugin in &plugins {
         if let Status::Broken(problem) = &plugin.status {
-            let cure = "mend the file, or remove the directory";
+            let cure = if config.plugins.is_there(home, &plugin.key) {
+                "mend the file, or remove the directory".to_owned()
+            } else {
+                format!("mend that, or take {} out of plugins.enabled in config.yaml", plugin.key)
+            };
             checks.push(Check::warn(
                 format!("plugin {}", plugin.key),
                 format!("is left out: {problem}"),
@@ -31,8 +35,23 @@ pub(super) async fn check(config: &Config, home: &Home) -> Vec<Check> {
     hosts.loaded().await;
     let unloaded = hosts.unloaded();
     for (name, problem) in &unloaded {
-        let cure = format!("mend it, or switch it off: petasos plugins disable {name}");
-        checks.push(Check::warn(format!("plugin {name}"), format!("cannot be loaded: {problem}"), cure));
+        let problem = format!("cannot be loaded: {problem}");
+        let hook = hooks.iter().find(|hook| name.strip_prefix("hooks/") == Some(&hook.name));
+        checks.push(match hook.filter(|_| enabled.iter().all(|plugin| plugin.key != *name)) {
+            Some(GatewayHook { name, handler, .. }) => {
+                let directory = home.hooks();
+                let cure = format!(
+                    "mend {}, or move its directory out of {}",
+                    handler.display(),
+                    directory.display()
+                );
+                Check::warn(format!("gateway hook {name}"), problem, cure)
+            }
+            None => {
+                let cure = format!("mend it, or switch it off: petasos plugins disable {name}");
+                Check::warn(format!("plugin {name}"), problem, cure)
+            }
+        });
     }
     for (name, method) in hosts.ignored() {
         let (what, cure) =

@@ -110,6 +110,41 @@ fn the_doctor_loads_plugins_and_says_what_is_wrong() {
 }
 
 #[test]
+fn the_doctor_tells_hooks_from_plugins_and_names_from_files() {
+    let installation = with_plugin();
+    installation.write("hooks/b/HOOK.yaml", "name: b-broken\nevents: [gateway:startup]\n");
+    let handler = installation.write("hooks/b/handler.py", "import nothing_of_that_name\n");
+    installation.write("plugins/folder/plugin.yaml", "name: other\n");
+    installation.write("plugins/folder/__init__.py", "def register(ctx): pass\n");
+    installation.write("config.yaml", "plugins: { enabled: [folder] }\n");
+    let shown = installation.run(&["doctor"]).stdout;
+    assert!(shown.contains("warn  gateway hook b-broken: cannot be loaded: ModuleNotFoundError"), "{shown}");
+    assert!(
+        shown.contains(&format!("→ mend {}, or move its directory out of", handler.display())),
+        "{shown}"
+    );
+    assert!(shown.contains("warn  plugin folder: is left out: "), "{shown}");
+    assert!(shown.contains("→ mend that, or take folder out of plugins.enabled in config.yaml"), "{shown}");
+    assert!(!shown.contains("petasos plugins disable"), "{shown}");
+}
+
+#[test]
+fn what_a_plugin_changes_is_all_that_a_pipe_gets() {
+    let installation = with_plugin();
+    let code = "def register(ctx):\n    ctx.register_hook('transform_llm_output', lambda **kw: 'Changed.')\n";
+    installation.write("plugins/notes/__init__.py", code);
+    assert!(installation.run(&["plugins", "enable", "notes"]).success);
+    let piped = installation.run(&["run", "--model", "demo/fast", "hello"]);
+    assert_eq!((piped.stdout.as_str(), piped.stderr.as_str()), ("Changed.\n", ""), "{piped:?}");
+    // Whoever saw it being said is told that it is something else now.
+    let mut terminal = installation.at_terminal(&["run", "--model", "demo/echo", "count to 3"]);
+    terminal.wait_for("1 2 3");
+    terminal
+        .wait_for("The message was changed after it was said; the session has this instead:\r\nChanged.\r\n");
+    assert_eq!(terminal.finish(), Some(0));
+}
+
+#[test]
 fn the_doctor_asks_a_running_server_what_is_wrong() {
     let installation = with_plugin();
     let dies =
