@@ -1,9 +1,10 @@
 //! Turns that end before the model is done: interrupts, deadlines, archiving, and what a crash leaves behind.
 
 use crate::event::{
-    ActionExpired, AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, ToolEffect,
+    ActionExpired, AgentMessage, Block, ModelFinished, Payload, StatusIdle, StopReason, SudoRequest,
+    ToolEffect,
 };
-use crate::state::{Call, CallKind, Phase, Progress};
+use crate::state::{Call, CallKind, Phase, Progress, SudoNeed};
 
 use super::Step;
 use super::tool::FinishedCall;
@@ -88,16 +89,15 @@ impl Step<'_> {
                                 Check before you do it again.";
                     self.close(&call, text.to_owned());
                 }
-                // Passwords are never stored, so the one that came is gone.
-                Progress::Waiting | Progress::Ready
-                    if call
-                        .sudo
-                        .as_ref()
-                        .is_some_and(|sudo| sudo.answered && !passwords.contains(&sudo.request_id)) =>
-                {
-                    let text = "The server stopped before this command could start, and the password is gone. \
-                                Call the tool again.";
-                    self.close(&call, text.to_owned());
+                // Passwords are never stored, so the one that came is gone, and is asked for again.
+                Progress::Waiting | Progress::Ready => {
+                    let lost = |sudo: &&SudoNeed| sudo.answered && !passwords.contains(&sudo.request_id);
+                    if let Some(sudo) = call.sudo.as_ref().filter(lost)
+                        && let (Ok(request_id), Ok(tool_use_id)) = (sudo.request_id.parse(), call.id.parse())
+                    {
+                        let command = sudo.command.clone();
+                        self.emit(Payload::SudoRequest(SudoRequest { request_id, tool_use_id, command }));
+                    }
                 }
                 _ => {}
             }

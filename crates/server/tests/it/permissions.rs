@@ -92,7 +92,7 @@ async fn a_password_that_a_restart_has_lost_is_asked_for_again() {
     let server = TestServer::start_with(Setup::default().with_tool(tool.clone())).await;
     let agent = server.agent_with(json!({})).await;
     let session = server.client.session(&agent).await;
-    server.model.script([risky("sudo true"), risky("sudo true"), Reply::text("Done.")]);
+    server.model.script([risky("sudo true"), Reply::text("Done.")]);
     let mut stream = server.client.stream(&session, "").await;
     server.client.message(&session, "go").await.expect(200);
     let frames = stream.until_idle().await;
@@ -107,15 +107,15 @@ async fn a_password_that_a_restart_has_lost_is_asked_for_again() {
 
     let server = server.restart().await;
     let mut stream = server.client.stream(&session, "").await;
-    let late = server.client.event(&session, confirm(&call, "allow", "once")).await;
-    late.expect_error(409, "action_not_pending");
+    // What the session still shows can still be answered.
+    server.client.event(&session, confirm(&call, "allow", "once")).await.expect(200);
     let frames = stream.until_idle().await;
-    let (request, call) = (
-        payload(&frames, "agent.sudo_request")["request_id"].clone(),
-        payload(&frames, "agent.tool_use")["id"].clone(),
-    );
-    let both = json!([password(&request), confirm(&call, "allow", "once")]);
-    server.client.post(&format!("/v1/sessions/{session}/events"), both).await.expect(200);
+    assert_eq!(payload(&frames, "agent.sudo_request")["request_id"], request);
+    let waits_for =
+        |frames: &[Frame]| frames.last().unwrap().data["payload"]["stop_reason"]["event_ids"].clone();
+    assert_eq!(waits_for(&frames), json!([call, request]));
+    assert_eq!(waits_for(&stream.until_idle().await), json!([request]));
+    server.client.event(&session, password(&request)).await.expect(200);
     assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
     assert_eq!(tool.given().len(), 1);
 }
@@ -144,6 +144,26 @@ async fn the_model_is_told_of_a_secret_that_a_restart_has_lost() {
     assert_eq!(turn(&server).await, (false, false));
     let server = server.restart().await;
     assert_eq!(turn(&server).await, (true, false), "until it is given again");
+}
+
+#[tokio::test]
+async fn the_model_is_told_of_a_secret_that_a_restart_has_lost_in_the_middle_of_a_turn() {
+    let (server, _tool, session) = start("always_ask").await;
+    let wanted = Reply::tool_call("request_secret", json!({ "name": "GH_TOKEN", "prompt": "To push." }));
+    server.model.script([wanted, risky("push"), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let request = payload(&stream.until_idle().await, "agent.secret_request")["request_id"].clone();
+    let answer = json!({ "type": "user.secret_result", "request_id": request, "value": "t0psecret" });
+    server.client.event(&session, answer).await.expect(200);
+    let call = payload(&stream.until_idle().await, "agent.tool_use")["id"].clone();
+
+    let server = server.restart().await;
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.event(&session, confirm(&call, "deny", "once")).await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
+    let read = server.model.requests().last().unwrap().body.to_string();
+    assert!(read.contains("GH_TOKEN are no longer here"), "{read}");
 }
 
 #[tokio::test]
