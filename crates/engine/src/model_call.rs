@@ -169,17 +169,31 @@ impl ModelCall {
         observers::tell(&self.around.shared, self.around.turn.clone(), observation);
     }
 
-    /// The conversation, with what belongs to the message of this turn and stays out of the log: what hooks said, and
-    /// which tools and secrets are missing.
+    /// The conversation, with what stays out of the log: to the message of this turn belongs what hooks said, and which
+    /// tools are missing; to its end, which secrets are.
     async fn messages_with_injected(&mut self) -> Vec<Message> {
         let mut messages = std::mem::take(&mut self.messages);
         let missing = plan::missing_text(self.around.planner().await.mcp).map(|text| format!("[{text}]"));
-        let lost = secrets::lost_text(&self.lost_secrets).map(|text| format!("[{text}]"));
-        let injected = self.injected.iter().filter(|text| !text.is_empty()).chain(&missing).chain(&lost);
+        let injected = self.injected.iter().filter(|text| !text.is_empty()).chain(&missing);
         if let Some(Message::User(content)) = self.turn_message.and_then(|index| messages.get_mut(index)) {
             content.extend(injected.map(|text| Block::text(format!("\n\n{text}"))));
         }
+        // Last, because the turn itself may hold the words that it was given.
+        if let Some(lost) = secrets::lost_text(&self.lost_secrets) {
+            add_to_last(&mut messages, &format!("\n\n[{lost}]"));
+        }
         messages
+    }
+}
+
+/// Adds a text to what the model reads last.
+fn add_to_last(messages: &mut [Message], text: &str) {
+    match messages.last_mut() {
+        Some(Message::User(content)) => content.push(Block::text(text)),
+        Some(Message::ToolResults(outcomes)) => {
+            outcomes.last_mut().into_iter().for_each(|outcome| outcome.text.push_str(text));
+        }
+        Some(Message::Assistant(_)) | None => {}
     }
 }
 

@@ -162,8 +162,12 @@ async fn the_model_is_told_of_a_secret_that_a_restart_has_lost_in_the_middle_of_
     let mut stream = server.client.stream(&session, "").await;
     server.client.event(&session, confirm(&call, "deny", "once")).await.expect(200);
     assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
-    let read = server.model.requests().last().unwrap().body.to_string();
-    assert!(read.contains("GH_TOKEN are no longer here"), "{read}");
+    let read = server.model.requests().last().unwrap().body["messages"].clone();
+    let last = read.as_array().unwrap().last().unwrap();
+    assert!(
+        last.to_string().contains("GH_TOKEN are no longer here"),
+        "after the words that it was given: {read}"
+    );
 }
 
 #[tokio::test]
