@@ -30,7 +30,7 @@ use crate::feed::{Feed, lock};
 use crate::load;
 use crate::mcp::McpTools;
 use crate::observers::ToldEnds;
-use crate::warm::Fold;
+use crate::warm::{self, Fold};
 
 /// The session while it is awake.
 pub(crate) struct Actor {
@@ -133,6 +133,8 @@ impl Actor {
     /// Takes the session off the list, unless somebody has asked for something in the meantime.
     fn retire(self, mailbox: &mpsc::Receiver<Command>) -> Option<Self> {
         let shared = Arc::clone(&self.shared);
+        // Before the lock that all sessions share.
+        let weight = warm::weight(&self.agent, &self.state, self.context.as_ref());
         let mut awake = lock(&shared.awake);
         if !mailbox.is_empty() {
             return Some(self);
@@ -144,7 +146,7 @@ impl Actor {
         awake.remove(&(self.header.tenant.clone(), self.header.id.clone()));
         let Actor { header, agent, state, context, .. } = self;
         // Still under the lock: the next actor must find this fold or none.
-        shared.warm.keep(Fold { header, agent, state, context });
+        shared.warm.keep(Fold { header, agent, state, context }, weight);
         None
     }
 

@@ -178,9 +178,13 @@ impl Actor {
         self.shared.secrets.take_password(&self.header.id, &sudo.request_id)
     }
 
-    /// What tools find in their environment: secrets that were given to this session, and defaults for the others.
+    /// What tools find in their environment: secrets that were given to this session, and defaults for the others. The
+    /// default is no value for an option that was given one, even if that is here no more.
     fn secrets(&self) -> BTreeMap<String, SecretString> {
-        let options = self.agent.options.iter().filter(|option| option.is_secret());
+        let given = self.state.settings.as_ref().map(|settings| &settings.secret_options);
+        let is_given = |name: &String| given.is_some_and(|given| given.contains(name));
+        let options =
+            self.agent.options.iter().filter(|option| option.is_secret() && !is_given(&option.name));
         let defaults =
             options.map(|option| (option.name.clone(), SecretString::from(option.default.as_str())));
         let mut secrets: BTreeMap<_, _> = defaults.collect();

@@ -148,6 +148,8 @@ impl ModelCall {
                     Err(error) => {
                         let (call, message) = (self.call, error.to_string());
                         self.observe(Observation::ApiRequestError { call, message, retrying: false });
+                        // It will be in no message.
+                        self.feed.take_back(live_call);
                         return Err(failure(error));
                     }
                 }

@@ -33,12 +33,9 @@ pub(crate) struct Fold {
     pub(crate) context: Option<Context>,
 }
 
-impl Fold {
-    /// About how much memory it takes. Settings of sessions and definitions of agents may be long.
-    fn bytes(&self) -> usize {
-        let context = self.context.as_ref().map_or(0, Context::bytes);
-        context + as_json(&self.state) + as_json(self.agent.as_ref())
-    }
+/// About how much memory a fold of these takes. Settings of sessions and definitions of agents may be long.
+pub(crate) fn weight(agent: &AgentDefinition, state: &State, context: Option<&Context>) -> usize {
+    context.map_or(0, Context::bytes) + as_json(state) + as_json(agent)
 }
 
 fn as_json(value: &impl Serialize) -> usize {
@@ -65,8 +62,7 @@ struct Weighed {
 
 impl Warm {
     /// Keeps the fold of a session that goes to sleep, unless it is large or waits for somebody.
-    pub(crate) fn keep(&self, fold: Fold) {
-        let bytes = fold.bytes();
+    pub(crate) fn keep(&self, fold: Fold, bytes: usize) {
         if fold.state.turn.is_some() || bytes > MAX_BYTES_OF_ONE {
             return;
         }
@@ -153,10 +149,21 @@ mod tests {
         });
     }
 
+    impl Fold {
+        fn weight(&self) -> usize {
+            weight(&self.agent, &self.state, self.context.as_ref())
+        }
+    }
+
+    fn keep(warm: &Warm, fold: Fold) {
+        let weight = fold.weight();
+        warm.keep(fold, weight);
+    }
+
     #[test]
     fn a_fold_is_looked_at_often_and_taken_once_and_only_by_its_tenant() {
         let warm = Warm::default();
-        warm.keep(fold(1, Vec::new()));
+        keep(&warm, fold(1, Vec::new()));
         let other = "other".parse().unwrap();
         assert!(warm.look(&other, &id(1)).is_none() && warm.take(&other, &id(1)).is_none());
         assert!(warm.look(&tenant(), &id(1)).is_some());
@@ -168,7 +175,7 @@ mod tests {
     #[test]
     fn only_so_many_are_kept_and_the_oldest_go_first() {
         let warm = Warm::default();
-        (0..=MAX_SESSIONS).for_each(|number| warm.keep(fold(number, Vec::new())));
+        (0..=MAX_SESSIONS).for_each(|number| keep(&warm, fold(number, Vec::new())));
         assert!(warm.look(&tenant(), &id(0)).is_none());
         assert!(warm.look(&tenant(), &id(1)).is_some() && warm.look(&tenant(), &id(MAX_SESSIONS)).is_some());
     }
@@ -177,15 +184,15 @@ mod tests {
     fn only_so_much_is_kept() {
         let warm = Warm::default();
         let picture = |bytes: usize| vec![Block::Image { url: "a".repeat(bytes) }];
-        let most = MAX_BYTES_OF_ONE - fold(0, picture(0)).bytes();
+        let most = MAX_BYTES_OF_ONE - fold(0, picture(0)).weight();
         let fit = MAX_BYTES / MAX_BYTES_OF_ONE;
-        (0..=fit).for_each(|number| warm.keep(fold(number, picture(most))));
+        (0..=fit).for_each(|number| keep(&warm, fold(number, picture(most))));
         assert!(warm.look(&tenant(), &id(0)).is_none() && warm.look(&tenant(), &id(1)).is_some());
-        warm.keep(fold(fit + 1, picture(most + 1)));
+        keep(&warm, fold(fit + 1, picture(most + 1)));
         assert!(warm.look(&tenant(), &id(fit + 1)).is_none() && warm.look(&tenant(), &id(1)).is_some());
         // What is taken makes room.
         warm.take(&tenant(), &id(1)).unwrap();
-        warm.keep(fold(0, picture(most)));
+        keep(&warm, fold(0, picture(most)));
         assert!(warm.look(&tenant(), &id(2)).is_some());
     }
 
@@ -194,7 +201,7 @@ mod tests {
         let (warm, mut waits) = (Warm::default(), fold(1, Vec::new()));
         let steer = UserSteer { message: "a".repeat(MAX_BYTES_OF_ONE) };
         follow(&mut waits, Payload::UserSteer(steer));
-        warm.keep(waits);
+        keep(&warm, waits);
         assert!(warm.look(&tenant(), &id(1)).is_none());
     }
 
@@ -203,7 +210,7 @@ mod tests {
         let (warm, mut many) = (Warm::default(), fold(1, Vec::new()));
         (0..MAX_BYTES_OF_ONE / 16)
             .for_each(|_| follow(&mut many, Payload::UserMessage(UserMessage::new(Vec::new()))));
-        warm.keep(many);
+        keep(&warm, many);
         assert!(warm.look(&tenant(), &id(1)).is_none());
     }
 
@@ -214,7 +221,7 @@ mod tests {
         let options = [("text".to_owned(), "a".repeat(MAX_BYTES_OF_ONE))].into();
         set.state.settings = Some(SessionSettings { options, ..SessionSettings::default() });
         Arc::get_mut(&mut told.agent).unwrap().instructions = "a".repeat(MAX_BYTES_OF_ONE);
-        [set, told].into_iter().for_each(|fold| warm.keep(fold));
+        [set, told].into_iter().for_each(|fold| keep(&warm, fold));
         assert!(warm.look(&tenant(), &id(1)).is_none() && warm.look(&tenant(), &id(2)).is_none());
     }
 
@@ -222,7 +229,7 @@ mod tests {
     fn a_picture_weighs_what_it_is_and_not_what_a_model_counts_it_as() {
         let warm = Warm::default();
         let url = format!("data:image/png;base64,{}", "A".repeat(MAX_BYTES_OF_ONE));
-        warm.keep(fold(1, vec![Block::Image { url }]));
+        keep(&warm, fold(1, vec![Block::Image { url }]));
         assert!(warm.look(&tenant(), &id(1)).is_none());
     }
 }

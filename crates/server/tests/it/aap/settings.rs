@@ -114,6 +114,25 @@ async fn a_secret_reaches_tools_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn no_default_takes_the_place_of_a_secret_that_a_restart_has_lost() {
+    let options = json!([{ "type": "secret", "name": "API_KEY", "default": "d3fault-value" }]);
+    let app = App::with_agent(json!({ "options": options })).await;
+    let secret = json!({ "API_KEY": "s3cr3t-value" });
+    let agent = json!({ "tools": [{ "name": "web_search", "trust": true }], "options": secret });
+    let session = app.session_with(agent, json!({})).await;
+
+    let app = App { server: app.server.restart().await, agent: app.agent };
+    let search = || [Reply::tool_call("web_search", json!({})), Reply::text("Done.")];
+    app.server.model.script(search());
+    assert_eq!(app.turn(&session, says("go")).await["messages"][1]["content"], WEATHER);
+    app.server.model.script(search());
+    let again = json!({ "messages": says("go"), "agent": { "options": secret } });
+    let body = app.post_turn(&session, again).await.expect(200);
+    let shown = format!("{WEATHER} API_KEY={}", backwards("s3cr3t-value"));
+    assert_eq!(body["messages"][1]["content"], shown);
+}
+
+#[tokio::test]
 async fn a_secret_is_in_no_log() {
     let app = app().await;
     let secret = "s3cr3t-value-that-no-file-may-hold";
