@@ -43,13 +43,15 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     };
     let default_model = config.default_model.clone();
     let listen = args.listen.unwrap_or_else(|| config.listen.clone());
-    let instance = Instance::bind(config, store, &home, &listen, admin_key.key.clone(), user_code).await?;
+    let mut instance =
+        Instance::bind(config, store, &home, &listen, admin_key.key.clone(), user_code).await?;
     // Only now: a start that fails must not use up the one time that a new key is shown.
     admin_key.keep(&home)?;
 
     let shutdown = CancellationToken::new();
     signals::watch(shutdown.clone())?;
     instance.ensure_default_agent(default_model.as_deref().unwrap_or(DEFAULT_MODEL)).await?;
+    instance.read_routines().await;
     let recovered = instance.recover().await?;
     ServerFile::write(&home, instance.url(), &database, None)?;
     let (url, address) = (instance.url(), instance.address());

@@ -106,6 +106,16 @@ fn what_is_wrong_is_said_in_plain_words() {
 }
 
 #[test]
+fn a_routine_may_name_the_agent_that_the_first_start_makes() {
+    let installation = Installation::new();
+    installation.write("routines/first.yaml", "agent: interactiveAgent\n");
+    let server = installation.serve();
+    assert_eq!(installation.json(&["routines", "show", "first"])["agent"], "interactiveAgent");
+    let log = server.stop();
+    assert!(!log.contains("is not used"), "{log}");
+}
+
+#[test]
 fn routines_follow_their_files_and_stay_when_those_go() {
     let installation = installation();
     let broken = installation
