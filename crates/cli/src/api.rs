@@ -1,7 +1,7 @@
 //! The server's HTTP API, as commands use it.
 
 use std::fmt::{self, Write};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::connect::is_local;
 use crate::home::Home;
 use crate::server_file::ServerFile;
+use crate::successor::Successor;
 
 /// The most bytes that an answer may have.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
@@ -30,6 +31,8 @@ pub(crate) struct Api {
     tenant: Option<String>,
     /// Where the server tells its address, if it was found that way.
     home: Option<Home>,
+    /// Who takes its place when it has ended, if anybody does.
+    successor: Option<Arc<Successor>>,
 }
 
 /// A request that the server refused, in its own words.
@@ -93,12 +96,12 @@ impl Api {
     pub(crate) fn new(url: &str, key: SecretString, tenant: Option<String>) -> Api {
         let client = Client::new(&petasos_net::Options::default());
         let url = RwLock::new(url.trim_end_matches('/').to_owned());
-        Api { client, url, key, tenant, home: None }
+        Api { client, url, key, tenant, home: None, successor: None }
     }
 
     /// The same, for a server that tells in this home where it is.
-    pub(crate) fn found_in(self, home: Home) -> Api {
-        Api { home: Some(home), ..self }
+    pub(crate) fn found_in(self, home: Home, successor: Option<Arc<Successor>>) -> Api {
+        Api { home: Some(home), successor, ..self }
     }
 
     /// Where the server is.
@@ -106,11 +109,16 @@ impl Api {
         self.url.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks up again where the server is, since one that was started anew may be elsewhere.
-    pub(crate) fn find_again(&self) {
+    /// Looks up again where the server is, since one that was started anew may be elsewhere. Returns whether it is.
+    pub(crate) async fn find_again(&self) -> bool {
+        let before = self.url();
+        if let Some(successor) = &self.successor {
+            successor.take_over().await;
+        }
         if let Some(Ok(Some(server))) = self.home.as_ref().map(ServerFile::read) {
             *self.url.write().unwrap_or_else(PoisonError::into_inner) = server.url;
         }
+        self.url() != before
     }
 
     /// Opens the stream of a session's events, from after the sequence `after` on.

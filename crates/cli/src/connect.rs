@@ -3,25 +3,25 @@
 //! All commands speak HTTP to whichever it is, so that there is one way in which things are done.
 
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use petasos_store::sqlite::SqliteStore;
-use secrecy::{ExposeSecret, SecretString};
-use tokio::task::JoinHandle;
+use secrecy::SecretString;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::admin_key::{AdminKey, Source};
 use crate::api::Api;
 use crate::args::ConnectArgs;
 use crate::config::Config;
+use crate::embedded::Embedded;
 use crate::env::{self, Environment};
 use crate::home::Home;
-use crate::instance::{COMMAND_GRACE, Instance, Stopped};
-use crate::server_file::ServerFile;
-use crate::user_code::{Extent, UserCode};
+use crate::server_file::{Owner, ServerFile};
+use crate::successor::Successor;
 use crate::{database, logging, output};
 
 const LOG_LEVEL: &str = "warn";
@@ -48,13 +48,8 @@ pub(crate) struct Connection {
     /// The server.
     pub(crate) api: Api,
     embedded: Option<Embedded>,
-}
-
-/// A server that runs in this process while the command does.
-struct Embedded {
-    home: Home,
-    shutdown: CancellationToken,
-    running: JoinHandle<Stopped>,
+    /// A server that takes the place of another chat's.
+    successor: Option<Arc<Successor>>,
 }
 
 impl Connection {
@@ -72,54 +67,29 @@ impl Connection {
         if let Some(url) = url.as_deref().map(with_scheme) {
             let key = key_for(&url, args, &home, environment)?;
             let api = Api::new(&url, key, args.tenant.clone());
-            return Ok(Connection { api, embedded: None });
+            return Ok(Connection { api, embedded: None, successor: None });
         }
         let config = Config::read(args.home.config.as_deref(), &home, environment)?;
         let level = config.log_level.as_deref().unwrap_or(LOG_LEVEL);
         logging::start(level, config.log_format, environment.colours(), None)?;
         match find(args, &home, purpose).await? {
             Found::Server(server) => {
+                let successor = successor(args, &home, environment, &server, purpose)?;
                 let key = given_key(args).or(AdminKey::find(&home, environment)?.map(|found| found.key));
                 let key = key.or_else(|| server.key.map(SecretString::from));
                 let key = key.with_context(|| no_key(&server.url))?;
-                let api = Api::new(&server.url, key, args.tenant.clone()).found_in(home);
-                Ok(Connection { api, embedded: None })
+                let api = Api::new(&server.url, key, args.tenant.clone()).found_in(home, successor.clone());
+                Ok(Connection { api, embedded: None, successor })
             }
             Found::Store(store, database) => {
                 let admin = AdminKey::find(&home, environment)?.unwrap_or_else(AdminKey::make);
-                let extent = match purpose {
-                    Purpose::Administer => Extent::Configured,
-                    Purpose::Run | Purpose::Chat => Extent::Turns,
-                };
-                let user_code = UserCode::start(&config, &home, environment, extent).await?;
-                let (listen, key) = ("127.0.0.1:0", admin.key.clone());
-                let mut instance = Instance::bind(config, store, &home, listen, key, user_code).await?;
-                instance.read_routines().await;
-                Connection::embed(instance, &database, args, home, admin, purpose).await
+                let started = Embedded::start(store, &database, config, home, environment, &admin, purpose);
+                let embedded = Box::pin(started).await?;
+                let key = given_key(args).unwrap_or(admin.key);
+                let api = Api::new(&embedded.url, key, args.tenant.clone());
+                Ok(Connection { api, embedded: Some(embedded), successor: None })
             }
         }
-    }
-
-    /// Runs a server in this process. A key that was made just now lives as long as the command: the first one to
-    /// keep is made by `serve`.
-    async fn embed(
-        instance: Instance,
-        database: &Path,
-        args: &ConnectArgs,
-        home: Home,
-        admin: AdminKey,
-        purpose: Purpose,
-    ) -> Result<Connection> {
-        let url = instance.url();
-        if purpose == Purpose::Chat {
-            instance.recover().await?;
-            let key = (admin.source == Source::New).then(|| admin.key.expose_secret().to_owned());
-            ServerFile::write(&home, url.clone(), database, key)?;
-        }
-        let api = Api::new(&url, given_key(args).unwrap_or(admin.key), args.tenant.clone());
-        let shutdown = CancellationToken::new();
-        let running = tokio::spawn(instance.run(shutdown.clone(), COMMAND_GRACE));
-        Ok(Connection { api, embedded: Some(Embedded { home, shutdown, running }) })
     }
 
     /// Ends the server, if it is this command's own.
@@ -127,13 +97,37 @@ impl Connection {
         // The connections must be gone first, or the server would wait for them.
         drop(self.api);
         if let Some(embedded) = self.embedded {
-            embedded.shutdown.cancel();
-            let stopped = embedded.running.await.context("end the embedded server")?;
-            let removed = ServerFile::remove_own(&embedded.home);
-            stopped.close().await.and(removed)?;
+            embedded.close().await?;
         }
-        Ok(())
+        match self.successor {
+            Some(successor) => successor.close().await,
+            None => Ok(()),
+        }
     }
+}
+
+/// What a chat needs to go on by itself when the chat whose server it uses ends.
+fn successor(
+    args: &ConnectArgs,
+    home: &Home,
+    environment: &Environment,
+    server: &ServerFile,
+    purpose: Purpose,
+) -> Result<Option<Arc<Successor>>> {
+    let kept = AdminKey::find(home, environment)?;
+    let made = server.key.clone().map(|key| AdminKey { key: key.into(), source: Source::New });
+    let Some(admin) = kept.or(made).filter(|_| purpose == Purpose::Chat && server.owner == Owner::Chat)
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Arc::new(Successor {
+        config: args.home.config.clone(),
+        database: server.database.clone(),
+        home: home.clone(),
+        environment: environment.clone(),
+        admin,
+        embedded: Mutex::default(),
+    })))
 }
 
 /// What the home has to offer.

@@ -37,7 +37,7 @@ pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 
 /// The variables as they were when the process started. An empty variable counts as one that is not set.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(crate) struct Environment {
     variables: HashMap<OsString, OsString>,
     user_home: Option<PathBuf>,

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::env::Environment;
 use crate::home::Home;
 use crate::instance::{Instance, SERVER_GRACE};
-use crate::server_file::ServerFile;
+use crate::server_file::{Owner, ServerFile};
 use crate::talk::DEFAULT_MODEL;
 use crate::traces::Traces;
 use crate::user_code::{Extent, UserCode};
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     instance.ensure_default_agent(default_model.as_deref().unwrap_or(DEFAULT_MODEL)).await?;
     instance.read_routines().await;
     let recovered = instance.recover().await?;
-    ServerFile::write(&home, instance.url(), &database, None)?;
+    ServerFile::write(&home, instance.url(), &database, None, Owner::Serve)?;
     let (url, address) = (instance.url(), instance.address());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, recovered, "ready");
     output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;

@@ -13,6 +13,17 @@ use serde::{Deserialize, Serialize};
 use crate::home::Home;
 use crate::private_file;
 
+/// Whose the server is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Owner {
+    /// Nobody's: `petasos serve` runs it for everybody.
+    #[default]
+    Serve,
+    /// A chat's, with which it ends.
+    Chat,
+}
+
 /// What the file says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerFile {
@@ -25,6 +36,9 @@ pub(crate) struct ServerFile {
     /// Its admin key, if that is kept nowhere else. Only the owner may read this file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
+    /// Whose it is.
+    #[serde(default)]
+    pub(crate) owner: Owner,
 }
 
 impl ServerFile {
@@ -41,8 +55,14 @@ impl ServerFile {
     }
 
     /// Says where this process serves. `key` is the admin key if it is kept nowhere else.
-    pub(crate) fn write(home: &Home, url: String, database: &Path, key: Option<String>) -> Result<()> {
-        let file = ServerFile { url, pid: std::process::id(), database: database.to_owned(), key };
+    pub(crate) fn write(
+        home: &Home,
+        url: String,
+        database: &Path,
+        key: Option<String>,
+        owner: Owner,
+    ) -> Result<()> {
+        let file = ServerFile { url, pid: std::process::id(), database: database.to_owned(), key, owner };
         let path = home.server();
         private_file::write(&path, &serde_json::to_string(&file)?)
             .with_context(|| format!("cannot write {}", path.display()))
@@ -81,7 +101,7 @@ mod tests {
     fn only_what_is_stale_or_ours_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::find(Some(directory.path()), &Environment::default()).unwrap();
-        ServerFile::write(&home, "http://here".to_owned(), Path::new("/a.db"), None).unwrap();
+        ServerFile::write(&home, "http://here".to_owned(), Path::new("/a.db"), None, Owner::Serve).unwrap();
         ServerFile::remove_stale(&home, Path::new("/b.db")).unwrap();
         assert_eq!(ServerFile::read(&home).unwrap().unwrap().url, "http://here");
         ServerFile::remove_stale(&home, Path::new("/a.db")).unwrap();

@@ -178,11 +178,6 @@ impl Chat<'_> {
             Err(error) if error.is::<Refusal>() || error.is::<petasos_net::Error>() => {
                 self.screen.close()?;
                 output::failure(&error);
-                if error.is::<petasos_net::Error>() {
-                    output::note(
-                        "The server is gone. Start one with petasos serve, or leave and start the chat again.",
-                    );
-                }
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -195,6 +190,7 @@ impl Chat<'_> {
         let said = self.conversation.say(text).await;
         let busy =
             |refusal: &Refusal| ["action_required", "turn_in_progress"].contains(&refusal.code.as_str());
+        let gone = said.as_ref().is_err_and(|error| error.is::<petasos_net::Error>());
         let elsewhere = said.as_ref().is_err_and(|error| error.downcast_ref().is_some_and(busy));
         match self.told(said)? {
             Some(Heard::ByAgent) => self.follow().await,
@@ -204,8 +200,19 @@ impl Chat<'_> {
                 let session = self.conversation.look().await?;
                 self.settle(&session).await
             }
+            None if gone => self.find_server().await.map(|()| Next::Stay),
             None => Ok(Next::Stay),
         }
+    }
+
+    /// Looks for a server in the place of one that is gone. What was said may have reached that one, so it is not said
+    /// again by itself.
+    async fn find_server(&mut self) -> Result<()> {
+        self.screen.line(if self.conversation.find_server().await {
+            "The server had ended; another is there now. Say it again."
+        } else {
+            "The server is gone. Start one with petasos serve, or leave and start the chat again."
+        })
     }
 
     /// Shows where a resumed session stands, and goes on with its turn.

@@ -69,6 +69,11 @@ impl<'a> Conversation<'a> {
         self.after = 0;
     }
 
+    /// Looks for another server in the place of one that is gone. Returns whether there is one.
+    pub(crate) async fn find_server(&self) -> bool {
+        self.api.find_again().await
+    }
+
     /// Says something, which starts a turn unless a person answers.
     pub(crate) async fn say(&mut self, text: &str) -> Result<Heard> {
         let characters: Vec<char> = text.chars().collect();

@@ -120,7 +120,7 @@ impl<'a> EventStream<'a> {
     async fn connect(&mut self) -> Result<Option<Told>> {
         if let Some(trouble) = &self.trouble {
             tokio::time::sleep(trouble.delay).await;
-            self.api.find_again();
+            self.api.find_again().await;
         }
         let opened = tokio::time::timeout(OPENING, self.api.follow(&self.session_id, self.after)).await;
         let error = match opened.unwrap_or_else(|_| Err(anyhow::anyhow!("the server does not answer"))) {

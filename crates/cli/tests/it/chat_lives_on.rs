@@ -43,6 +43,34 @@ fn other_commands_find_the_server_of_a_chat() {
 }
 
 #[test]
+fn a_chat_outlives_the_chat_whose_server_it_used() {
+    let installation = Installation::new();
+    let mut first = installation.talk(&["chat", "--model", "demo/fast"]);
+    first.wait_for("demo/fast). /help");
+    let mut second = installation.talk(&["chat", "--model", "demo/echo"]);
+    second.say("count to 20");
+    second.wait_for("1 2 3 ");
+    // In the middle of a turn it ends without a word.
+    first.signal("KILL");
+    second.wait_for("The connection is gone; trying again.\n");
+    second.wait_for("20 \n");
+    let mut third = installation.talk(&["chat", "--model", "demo/fast"]);
+    third.say("Hello");
+    third.wait_for("You said: Hello");
+    // What is answered after the turn says that it is over.
+    third.say("/help");
+    third.wait_for("/steer TEXT");
+    // Between turns it ends as it should.
+    assert!(second.finish().success);
+    third.say("Once more");
+    third.wait_for("The server had ended; another is there now. Say it again.\n");
+    third.say("Once more");
+    third.wait_for("You said: Once more");
+    assert!(third.finish().success);
+    assert!(!installation.file("server.json").exists() && !installation.file("admin.key").exists());
+}
+
+#[test]
 fn a_killed_server_costs_a_chat_nothing() {
     let installation = Installation::new();
     let mut server = installation.serve();
