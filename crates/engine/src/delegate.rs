@@ -66,7 +66,7 @@ impl Thread<'_> {
         let ended = match self.carry_out().await {
             Ok(ended) => ended,
             // The call goes on at the next start, so it must not end now.
-            Err(Error::ShuttingDown) => std::future::pending().await,
+            Err(Error::ShuttingDown | Error::CutOff) => std::future::pending().await,
             Err(error) => Ended { status: "failed", text: format!("The subagent could not be run: {error}") },
         };
         let stop = stopped(&self.thread_id.session_id(), ended.status, ended.text.clone(), started);

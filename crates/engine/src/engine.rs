@@ -238,6 +238,11 @@ impl Engine {
         self.shared.store.stats()
     }
 
+    /// Whether everything stops where it is. Readers of all sessions end then.
+    pub fn is_stopping(&self) -> bool {
+        self.shared.stopping.is_cancelled()
+    }
+
     /// How many sessions have an actor.
     pub fn awake_sessions(&self) -> usize {
         lock(&self.shared.awake).len()
@@ -266,7 +271,7 @@ impl Engine {
 
     fn dropped(&self) -> Error {
         if self.shared.closing.is_cancelled() {
-            return Error::ShuttingDown;
+            return Error::CutOff;
         }
         let context = "carry out a request".to_owned();
         let source = "the session stopped in the middle of it".into();

@@ -109,6 +109,12 @@ pub enum Error {
     /// The server is going down.
     #[error("the server is shutting down; try again in a moment")]
     ShuttingDown,
+    /// The server is going down in the middle of a request, which may be in the log already.
+    #[error(
+        "the server is shutting down and may have taken this already; look at the session after the restart, and send it \
+         again only if it is not there"
+    )]
+    CutOff,
     /// The store failed. The cause is for the log, not for the caller.
     #[error("the store failed")]
     Store(#[source] petasos_store::Error),

@@ -148,6 +148,9 @@ impl From<Error> for Problem {
             Error::ShuttingDown => {
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message).retry_after(1)
             }
+            Error::CutOff => {
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message).no_retry()
+            }
             Error::Store(cause) => Problem::internal(&causes(&cause)),
         }
     }

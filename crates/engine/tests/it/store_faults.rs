@@ -1,7 +1,7 @@
 //! A store that fails for a moment, or in the middle of a request: the session is there afterwards.
 
-use petasos_core::event::{StopReason, ToolEffect};
-use petasos_engine::{Error, Start};
+use petasos_core::event::{Payload, StopReason, ToolEffect};
+use petasos_engine::{Error, Grace, Start};
 use petasos_testkit::tools::CountingTool;
 use petasos_testkit::{Gate, Reply, within};
 use serde_json::json;
@@ -74,4 +74,18 @@ async fn the_model_is_asked_while_the_message_is_written_and_is_not_heard_before
     assert_eq!(reader.next().await, None);
     assert_eq!(world.log(&id).await, []);
     assert_eq!(live_text(&world.turn(&id, "go").await), "Hello.");
+}
+
+#[tokio::test]
+async fn who_is_cut_off_after_the_commit_is_not_told_to_send_it_again() {
+    let world = World::new().await;
+    let id = world.session().await;
+    world.store.stop_at(1, Moment::After);
+    let stop = async {
+        world.store.stopped().await;
+        world.engine.shutdown(Grace::NONE).await;
+    };
+    let (answer, ()) = tokio::join!(world.message(&id, "Hi"), stop);
+    assert!(matches!(answer, Err(Error::CutOff)), "{answer:?}");
+    assert!(world.log(&id).await.iter().any(|event| matches!(event.payload, Payload::UserMessage(_))));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::sse::Event as Frame;
 use petasos_core::event::{CutShort, Event, MessagePlace, Payload, StopReason as Stopped};
-use petasos_engine::{Item, Reader, SESSION_DELETED};
+use petasos_engine::{Engine, Item, Reader, SESSION_DELETED};
 use tokio_util::sync::CancellationToken;
 
 use super::content;
@@ -91,8 +91,6 @@ async fn next(reader: &mut Reader, stopping: &CancellationToken) -> Next {
     match item {
         Ok(Some(Item::Durable(event))) => Next::Durable(event),
         Ok(Some(Item::Live(live))) => Next::Live(live),
-        // All sessions are let go of when the server stops.
-        Ok(None) if stopping.is_cancelled() => Next::Stopping,
         Ok(None) => Next::Gone,
         Err(error) => {
             tracing::warn!(%error, "a turn is shown no further because the log cannot be read");
@@ -103,14 +101,15 @@ async fn next(reader: &mut Reader, stopping: &CancellationToken) -> Next {
 
 /// A turn that is shown when it is over.
 pub(super) struct Whole {
+    engine: Engine,
     reader: Reader,
     show: Show,
     stopping: CancellationToken,
 }
 
 impl Whole {
-    pub(super) fn new(reader: Reader, show: Show, stopping: CancellationToken) -> Self {
-        Whole { reader, show, stopping }
+    pub(super) fn new(engine: Engine, reader: Reader, show: Show, stopping: CancellationToken) -> Self {
+        Whole { engine, reader, show, stopping }
     }
 
     /// Waits for the end of the turn.
@@ -125,6 +124,8 @@ impl Whole {
                     }
                 }
                 Next::Live(_) => {}
+                // All sessions are let go of when the engine stops.
+                Next::Gone if self.engine.is_stopping() => return Err(goes_on_later()),
                 Next::Gone => break StopReason::Error,
                 Next::Stopping => return Err(goes_on_later()),
             }

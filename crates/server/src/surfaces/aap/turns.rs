@@ -52,7 +52,8 @@ async fn run(
     match turn.stream {
         StreamMode::None => {
             let stopping = app.settings.stopping.clone();
-            Ok(Json(Whole::new(reader, show, stopping).read().await?).into_response())
+            let whole = Whole::new(app.engine, reader, show, stopping);
+            Ok(Json(whole.read().await?).into_response())
         }
         mode => Ok(sse::respond(&app, Streamed::new(reader, show, until.into_token(), mode))),
     }

@@ -87,9 +87,12 @@ async fn who_waits_for_a_turn_when_the_server_stops_is_told_that_it_was_taken() 
     let (client, path) = (app.server.client.clone(), format!("/aap/sessions/{session}/turns"));
     let waiting = tokio::spawn(async move { client.post(&path, json!({ "messages": says("go") })).await });
     gate.reached().await;
+    // The model is called while the message is still on its way to the disk.
+    let mut watching = app.server.client.stream(&session, "?after=0").await;
+    watching.until(|frame| frame.event == "session.status_running").await;
     let app = App { server: app.server.restart().await, agent: app.agent };
     let answer = waiting.await.unwrap();
-    assert_eq!(answer.should_retry.as_deref(), Some("false"));
+    assert_eq!(answer.should_retry.as_deref(), Some("false"), "{}", answer.body);
     let problem = answer.expect(503)["error"].as_str().unwrap().to_owned();
     assert!(problem.contains("was taken") && problem.contains("history"), "{problem}");
     app.server.client.stream(&session, "?after=0").await.until_idle().await;
