@@ -97,7 +97,9 @@ fn timer(port: u16) -> Option<String> {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let from = format!(":{port:04X}");
     let mut rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
-    let row = rows.find(|row| row.get(1).is_some_and(|local| local.ends_with(&from)))?;
+    // The port may have been that of a connection to somebody else, of which the system still keeps a row.
+    let is_open = |row: &[&str]| row.get(3) == Some(&"01");
+    let row = rows.find(|row| row.get(1).is_some_and(|local| local.ends_with(&from)) && is_open(row))?;
     row.get(5).map(|timer| timer[..2].to_owned())
 }
 
