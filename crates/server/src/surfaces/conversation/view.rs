@@ -32,6 +32,8 @@ struct Call {
     tool_id: String,
     arguments: Map<String, Value>,
     result: Option<Map<String, Value>>,
+    /// Whether somebody outside answers it, and nobody does when the turn is interrupted.
+    is_asked: bool,
 }
 
 impl ConversationView {
@@ -75,8 +77,20 @@ impl ConversationView {
                 ApplicationContent::Status { status: name, data } => said_status(place, name, data),
                 ApplicationContent::Custom { .. } => None,
             },
+            Payload::UserInterrupt(_) => self.interrupted(place),
             payload => self.tool(place, payload),
         }
+    }
+
+    /// What was asked has no answer. If other calls of the step ran or are being ended, it is shown with them.
+    fn interrupted(&mut self, place: Place) -> Option<ConversationEvent> {
+        if self.calls.iter().all(|call| call.is_asked && call.result.is_none()) {
+            return None;
+        }
+        for call in self.calls.iter_mut().filter(|call| call.is_asked && call.result.is_none()) {
+            call.result = Some(text("error", "The turn was interrupted before this was answered."));
+        }
+        self.completed(place)
     }
 
     fn idle(&mut self, place: Place, stop_reason: &StopReason) -> ConversationEvent {
@@ -109,15 +123,15 @@ impl ConversationView {
                 None
             }
             Payload::CustomToolUse(call) => {
-                self.call(call.id.as_str(), format!("custom:{}", call.tool), call.input.clone());
+                self.ask(call.id.as_str(), format!("custom:{}", call.tool), call.input.clone());
                 None
             }
             Payload::ClarifyRequest(request) => {
-                self.call(request.request_id.as_str(), built_in("clarify"), request.input());
+                self.ask(request.request_id.as_str(), built_in("clarify"), request.input());
                 None
             }
             Payload::SecretRequest(request) => {
-                self.call(request.request_id.as_str(), built_in("request_secret"), request.input());
+                self.ask(request.request_id.as_str(), built_in("request_secret"), request.input());
                 None
             }
             Payload::ToolResult(result) | Payload::McpToolResult(result) => {
@@ -142,13 +156,22 @@ impl ConversationView {
     }
 
     fn call(&mut self, id: &str, tool_id: String, arguments: Map<String, Value>) {
-        self.calls.push(Call { id: id.to_owned(), tool_id, arguments, result: None });
+        self.calls.push(Call { id: id.to_owned(), tool_id, arguments, result: None, is_asked: false });
+    }
+
+    fn ask(&mut self, id: &str, tool_id: String, arguments: Map<String, Value>) {
+        self.calls.push(Call { id: id.to_owned(), tool_id, arguments, result: None, is_asked: true });
     }
 
     /// Notes a result. All calls of a step are in the log before any result, so the last one missing completes it.
     fn result(&mut self, place: Place, id: &str, result: Map<String, Value>) -> Option<ConversationEvent> {
         let call = self.calls.iter_mut().find(|call| call.id == id && call.result.is_none())?;
         call.result = Some(result);
+        self.completed(place)
+    }
+
+    /// All calls of the step, if none is open.
+    fn completed(&mut self, place: Place) -> Option<ConversationEvent> {
         if self.calls.iter().any(|call| call.result.is_none()) {
             return None;
         }

@@ -71,6 +71,39 @@ async fn a_custom_tool_waits_and_its_own_json_is_the_result() {
 }
 
 #[tokio::test]
+async fn what_ran_is_shown_although_the_turn_is_interrupted_before_all_is_answered() {
+    let mut fields = ALLOW();
+    let custom = json!({ "type": "custom_tool", "name": "check_order", "description": "Looks up." });
+    fields["tools"].as_array_mut().unwrap().push(custom);
+    let talk = Talk::with(Setup::default(), fields).await;
+    let asked = ("check_order", json!({ "id": 7 }));
+    let mut seen = 0;
+    for (calls, shown) in [
+        (vec![("todo", json!({ "todos": ["look"] })), asked.clone()], vec!["tool", "status cancelled"]),
+        (vec![asked], vec!["status cancelled"]),
+    ] {
+        talk.server.model.script([Reply::tool_calls(calls)]);
+        talk.say("go").await;
+        let waiting = loop {
+            let events = talk.read(&format!("min_offset={seen}&wait_for_data=30")).await;
+            let last = events.last().unwrap().clone();
+            seen = last["offset"].as_u64().unwrap() + 1;
+            if last["stage"] == "waiting" {
+                break seen;
+            }
+        };
+        talk.server.client.event(&talk.session, json!({ "type": "user.interrupt" })).await.expect(200);
+        let events = talk.until_over(waiting).await;
+        seen = events.last().unwrap()["offset"].as_u64().unwrap() + 1;
+        assert_eq!(story(&events), shown);
+        if let Some(calls) = events[0]["tool_calls"].as_array() {
+            assert!(calls[0]["result"]["error"].is_null(), "{calls:?}");
+            assert!(calls[1]["result"]["error"].as_str().unwrap().contains("interrupted"), "{calls:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_turn_that_fails_says_so_without_secrets() {
     let talk = Talk::start().await;
     talk.server.model.script([Reply::status(401).message("the key sk-123 at http://10.0.0.1/v1 is wrong")]);
