@@ -159,22 +159,23 @@ fn displayed(frames: &[Frame]) -> [String; 2] {
 async fn what_is_taken_back_is_so_for_each_kind() {
     let server = TestServer::start().await;
     let call = Reply::tool_call("todo", json!({ "todos": [] }));
-    let half = |kind| {
-        let half = if kind == "text" { Reply::text("Half of it") } else { Reply::thinking("Half of it") };
-        half.cut_after_chunks(3)
-    };
     for (first, then, expected) in [
         ("text", vec![Reply::thinking("Hm.").and_text("Whole.")], ["Hm.", "Whole."]),
         ("thinking", vec![Reply::text("Whole.")], ["", "Whole."]),
         ("text", vec![call, Reply::text("Done.")], ["", ""]),
         // It fails for good in the end, and is in no message.
-        ("text", vec![half("text"), half("text"), half("text"), half("text"), half("text")], ["", ""]),
+        ("text", vec![Reply::text("Another half").cut_after_chunks(3); 9], ["", ""]),
     ] {
         let session = server.session().await;
-        server.model.script(std::iter::once(half(first)).chain(then));
+        let half = if first == "text" { Reply::text("Half of it") } else { Reply::thinking("Half of it") };
+        let gate = Gate::new();
+        let half = half.gate(&gate).and_text("never said").cut_after_chunks(5);
+        server.model.script(std::iter::once(half).chain(then));
         let mut stream = server.client.stream(&session, "").await;
         server.client.message(&session, "go").await.expect(200);
-        let frames = stream.until(|frame| frame.event == "agent.tool_use" || frame.stop().is_some()).await;
+        let mut frames = stream.until(Frame::is_delta).await;
+        gate.open();
+        frames.extend(stream.until(|frame| frame.event == "agent.tool_use" || frame.stop().is_some()).await);
         let deltas: Vec<&Frame> = frames.iter().filter(|frame| frame.is_delta()).collect();
         assert!(deltas.iter().any(|frame| frame.data["payload"]["reset"] == true), "{deltas:?}");
         assert_eq!(displayed(&frames), expected, "{deltas:?}");
