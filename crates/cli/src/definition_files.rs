@@ -14,7 +14,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, anyhow};
 use petasos_core::ids::InvalidId;
 use petasos_engine::Engine;
-use petasos_store::sqlite::SqliteStore;
 use serde::de::DeserializeOwned;
 
 use crate::yaml;
@@ -27,15 +26,6 @@ const POLL: Duration = Duration::from_secs(2);
 
 /// When a file was last written, and its length: another pair means another content.
 type Stamp = (SystemTime, u64);
-
-/// Where definitions are put.
-#[derive(Clone)]
-pub(crate) struct Destination {
-    /// Which takes them.
-    pub(crate) engine: Engine,
-    /// For what the engine has no word for: an agent that comes back.
-    pub(crate) store: SqliteStore,
-}
 
 /// What a file can define.
 pub(crate) trait Defined: Sized {
@@ -50,7 +40,7 @@ pub(crate) trait Defined: Sized {
     /// Makes the thing what its file says.
     fn put(
         self,
-        to: &Destination,
+        engine: &Engine,
         id: &Self::Id,
         text: &str,
         path: &Path,
@@ -108,11 +98,11 @@ impl<T: Defined> DefinitionFiles<T> {
 
     /// Reads the files that are new or changed since the last time or could not be used then for a reason that may
     /// have passed, and makes everything what they say.
-    pub(crate) async fn sync(&mut self, to: &Destination) {
+    pub(crate) async fn sync(&mut self, engine: &Engine) {
         for (path, read) in tokio::task::block_in_place(|| self.changed()) {
             let put = match read {
                 Ok(Definition { id, definition, text }) => {
-                    definition.put(to, &id, &text, &path).await.map_err(Unusable::Passing)
+                    definition.put(engine, &id, &text, &path).await.map_err(Unusable::Passing)
                 }
                 Err(unusable) => Err(unusable),
             };
@@ -124,10 +114,10 @@ impl<T: Defined> DefinitionFiles<T> {
     }
 
     /// Goes on looking for changes.
-    pub(crate) async fn watch(mut self, to: Destination) {
+    pub(crate) async fn watch(mut self, engine: Engine) {
         loop {
             tokio::time::sleep(POLL).await;
-            self.sync(&to).await;
+            self.sync(&engine).await;
         }
     }
 

@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
 use crate::config::{Config, DeliveryConfig};
-use crate::definition_files::Destination;
 use crate::home::Home;
 use crate::routine_files::RoutineFiles;
 use crate::talk::DEFAULT_MODEL;
@@ -60,8 +59,7 @@ impl Instance {
         match bind(config, store.clone(), home, listen, admin_key, &user_code).await {
             Ok((server, engine)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
-                let to = Destination { engine: engine.clone(), store: store.clone() };
-                agent_files.sync(&to).await;
+                agent_files.sync(&engine).await;
                 let routine_files = RoutineFiles::new(home.routines());
                 Ok(Instance { server, engine, store, agent_files, routine_files, user_code })
             }
@@ -89,8 +87,7 @@ impl Instance {
 
     /// Reads the files of routines. The agents that they name have to be there before, the default one too.
     pub(crate) async fn read_routines(&mut self) {
-        let to = Destination { engine: self.engine.clone(), store: self.store.clone() };
-        self.routine_files.sync(&to).await;
+        self.routine_files.sync(&self.engine).await;
     }
 
     /// Tells gateway hooks that the server is there.
@@ -106,9 +103,8 @@ impl Instance {
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken, grace: Grace) -> Stopped {
         let Instance { server, engine, store, agent_files, routine_files, user_code } = self;
-        let to = Destination { engine: engine.clone(), store: store.clone() };
-        let watching = tokio::spawn(agent_files.watch(to.clone()));
-        let watching_routines = tokio::spawn(routine_files.watch(to));
+        let watching = tokio::spawn(agent_files.watch(engine.clone()));
+        let watching_routines = tokio::spawn(routine_files.watch(engine.clone()));
         let serving = async {
             let result = server.run(shutdown.clone()).await;
             shutdown.cancel();

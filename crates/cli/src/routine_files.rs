@@ -9,9 +9,9 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use petasos_core::ids::{RoutineId, TenantId};
 use petasos_core::routine::RoutineDefinition;
-use petasos_engine::{Error, RoutinePut};
+use petasos_engine::{Engine, Error, RoutinePut};
 
-use crate::definition_files::{Defined, DefinitionFiles, Destination, parse, place};
+use crate::definition_files::{Defined, DefinitionFiles, parse, place};
 
 /// The files and what was last seen of them.
 pub(crate) type RoutineFiles = DefinitionFiles<RoutineDefinition>;
@@ -26,8 +26,8 @@ impl Defined for RoutineDefinition {
         Ok(definition)
     }
 
-    async fn put(self, to: &Destination, id: &RoutineId, text: &str, path: &Path) -> Result<()> {
-        let put = to.engine.put_routine(&TenantId::default_tenant(), id, self).await;
+    async fn put(self, engine: &Engine, id: &RoutineId, text: &str, path: &Path) -> Result<()> {
+        let put = engine.put_routine(&TenantId::default_tenant(), id, self).await;
         if let RoutinePut::Created(_) = put.map_err(|error| located(&error, text, path))? {
             tracing::info!(routine = %id, file = %path.display(), "read a routine from its file");
         }

@@ -123,6 +123,11 @@ impl Engine {
         self.shared.store.archive_agent(tenant, id, Some(now())).await?;
         self.agent(tenant, id, None).await
     }
+
+    /// Makes an archived agent one like any other again.
+    pub async fn bring_agent_back(&self, tenant: &TenantId, id: &AgentId) -> Result<()> {
+        Ok(self.shared.store.archive_agent(tenant, id, None).await?)
+    }
 }
 
 fn not_found(id: &AgentId, version: Option<u32>) -> Error {

@@ -14,12 +14,11 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::{AgentId, TenantId};
-use petasos_engine::AgentChange;
-use petasos_store::AgentStore;
+use petasos_engine::{AgentChange, Engine};
 use serde_json::{Map, Value};
 
 pub(crate) use self::definition::check_keys;
-use crate::definition_files::{Defined, DefinitionFiles, Destination};
+use crate::definition_files::{Defined, DefinitionFiles};
 
 /// The files and what was last seen of them.
 pub(crate) type AgentFiles = DefinitionFiles<AgentDefinition>;
@@ -33,8 +32,8 @@ impl Defined for AgentDefinition {
     }
 
     /// A new agent, a new version, or nothing if it is so already.
-    async fn put(self, to: &Destination, id: &AgentId, _: &str, path: &Path) -> Result<()> {
-        let (engine, tenant) = (&to.engine, TenantId::default_tenant());
+    async fn put(self, engine: &Engine, id: &AgentId, _: &str, path: &Path) -> Result<()> {
+        let tenant = TenantId::default_tenant();
         let current = match engine.agent(&tenant, id, None).await {
             Err(petasos_engine::Error::NotFound { .. }) => None,
             current => Some(current.with_context(|| path.display().to_string())?),
@@ -53,7 +52,7 @@ impl Defined for AgentDefinition {
             tracing::info!(agent = %id, version, file = %path.display(), "read an agent from its file");
         }
         match current {
-            Some(current) if changed || is_newer(path, &current) => bring_back(to, &current, path).await,
+            Some(current) if changed || is_newer(path, &current) => bring_back(engine, &current, path).await,
             Some(current) if current.archived_at.is_some() => {
                 tracing::warn!(
                     agent = %id,
@@ -74,10 +73,10 @@ fn is_newer(path: &Path, agent: &AgentVersion) -> bool {
     archived.zip(written).is_some_and(|(archived, written)| written > archived)
 }
 
-/// Makes an archived agent one like any other again.
-async fn bring_back(to: &Destination, agent: &AgentVersion, path: &Path) -> Result<()> {
+/// Brings the agent of a file back if it is archived.
+async fn bring_back(engine: &Engine, agent: &AgentVersion, path: &Path) -> Result<()> {
     if agent.archived_at.is_some() {
-        to.store.archive_agent(&TenantId::default_tenant(), &agent.id, None).await?;
+        engine.bring_agent_back(&TenantId::default_tenant(), &agent.id).await?;
         tracing::info!(agent = %agent.id, file = %path.display(), "brought an archived agent back");
     }
     Ok(())

@@ -47,7 +47,7 @@ impl Engine {
             Ok(current) => {
                 if current.archived_at.is_some() {
                     // The routine was deleted, and is back.
-                    self.shared.store.archive_agent(tenant, &id, None).await?;
+                    self.bring_agent_back(tenant, &id).await?;
                 }
                 let fields = match serde_json::to_value(&agent) {
                     Ok(Value::Object(fields)) => fields,
