@@ -245,7 +245,7 @@ impl Chat<'_> {
         loop {
             let mut beside = self.input.beside_turn()?;
             let stopped = self.watch(&mut stream, &mut beside).await;
-            beside.stop().await;
+            self.waiting.extend(self.input.after_turn(beside).await);
             self.conversation.seen(&stream);
             match stopped? {
                 Stopped::Ended => return Ok(Next::Stay),

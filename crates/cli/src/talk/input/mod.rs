@@ -46,6 +46,8 @@ type TerminalEditor = Editor<(), MemHistory>;
 /// Where lines come from.
 pub(crate) struct Input {
     source: Source,
+    /// The beginning of the next message, typed before it was asked for.
+    begun: String,
     /// Ctrl-C while nothing is asked for.
     pub(crate) interrupts: Interrupts,
 }
@@ -64,7 +66,7 @@ impl Input {
         } else {
             Source::Other(Lines::read())
         };
-        Ok(Input { source, interrupts: Interrupts::listen()? })
+        Ok(Input { source, begun: String::new(), interrupts: Interrupts::listen()? })
     }
 
     /// Asks for a line. The prompt is for people: nobody sees it where there is no terminal.
@@ -80,8 +82,13 @@ impl Input {
         };
         let mut owned = editor.take().context("the terminal is being read already")?;
         let prompt = prompt.to_owned();
+        // What was meant as a message must not answer a question.
+        let begun = match remember {
+            Remember::Yes => std::mem::take(&mut self.begun),
+            Remember::No => String::new(),
+        };
         let asked = tokio::task::spawn_blocking(move || {
-            let line = owned.readline(&prompt);
+            let line = owned.readline_with_initial(&prompt, (&begun, ""));
             if let (Ok(line), Remember::Yes) = (&line, remember) {
                 // History is a convenience.
                 let _ = owned.add_history_entry(line.as_str());
@@ -131,6 +138,21 @@ impl Input {
         }
         Ok(BesideTurn::default())
     }
+
+    /// Takes the terminal back after a turn, and returns the lines that nobody has looked at yet.
+    #[cfg(unix)]
+    pub(crate) async fn after_turn(&mut self, beside: BesideTurn) -> Vec<String> {
+        let Some(typed) = beside.typed else { return Vec::new() };
+        let (lines, begun) = typed.stop().await;
+        self.begun.push_str(&begun.replace(char::is_control, ""));
+        lines
+    }
+
+    /// There are no such lines here.
+    #[cfg(not(unix))]
+    pub(crate) async fn after_turn(&mut self, _: BesideTurn) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What is typed while a turn runs.
@@ -158,14 +180,6 @@ impl BesideTurn {
     #[cfg(not(unix))]
     pub(crate) async fn next(&mut self) -> String {
         std::future::pending().await
-    }
-
-    /// Gives the terminal back.
-    pub(crate) async fn stop(self) {
-        #[cfg(unix)]
-        if let Some(typed) = self.typed {
-            typed.stop().await;
-        }
     }
 }
 

@@ -20,10 +20,12 @@ pub(super) enum Echo {
     Off,
 }
 
-/// A thread that reads lines until it is stopped.
+/// A thread that reads lines until it is stopped, or a single one if that is hidden: what comes after a secret may be
+/// anything, and belongs to whoever reads next.
 pub(super) struct Typed {
     lines: mpsc::Receiver<String>,
-    reading: JoinHandle<()>,
+    /// Returns the beginning of a line that has not ended.
+    reading: JoinHandle<String>,
     /// Closing this wakes the thread.
     stop: UnixStream,
     /// Puts the terminal back when this is dropped, whatever happens.
@@ -40,14 +42,16 @@ impl Typed {
             let mut pending = Vec::new();
             while let Some(bytes) = wait_and_read(&stopped) {
                 pending.extend_from_slice(&bytes);
-                while let Some(end) = pending.iter().position(|byte| *byte == b'\n') {
+                // What was typed for the editor ends its lines with a carriage return.
+                while let Some(end) = pending.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
                     let line: Vec<u8> = pending.drain(..=end).collect();
-                    let line = String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned();
-                    if sender.blocking_send(line).is_err() {
-                        return;
+                    let sent = sender.blocking_send(String::from_utf8_lossy(&line[..end]).into_owned());
+                    if sent.is_err() || echo == Echo::Off {
+                        return String::new();
                     }
                 }
             }
+            String::from_utf8_lossy(&pending).into_owned()
         });
         Ok(Typed { lines, reading, stop, _echo: restore })
     }
@@ -57,12 +61,16 @@ impl Typed {
         self.lines.recv().await
     }
 
-    /// Gives the terminal back.
-    pub(super) async fn stop(self) {
-        let Typed { lines, reading, stop, _echo } = self;
-        drop((lines, stop));
+    /// Gives the terminal back, with the lines that were typed and not asked for, and the beginning of another.
+    pub(super) async fn stop(self) -> (Vec<String>, String) {
+        let Typed { mut lines, reading, stop, _echo } = self;
+        drop(stop);
+        let mut rest = Vec::new();
+        while let Some(line) = lines.recv().await {
+            rest.push(line);
+        }
         // A thread that panicked does not read any more either.
-        let _ = reading.await;
+        (rest, reading.await.unwrap_or_default())
     }
 }
 
