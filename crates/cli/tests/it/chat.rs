@@ -250,6 +250,8 @@ fn what_is_typed_as_a_turn_ends_is_said_next() {
         chat.press(&format!("message {number}\r"));
         chat.wait_for(&format!("You said: message {number}"));
     }
-    chat.press("/exit\r");
+    chat.press("first\rsecond\r/exit\r");
+    chat.wait_for("You said: first");
+    chat.wait_for("You said: second");
     assert_eq!(chat.finish(), Some(0));
 }
