@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
 use crate::installation::{Finished, PATIENCE, signal};
@@ -109,6 +109,16 @@ impl Output {
             match self.pieces.recv_timeout(PATIENCE) {
                 Ok(piece) => self.text.extend(piece),
                 Err(_) => return false,
+            }
+        }
+    }
+
+    /// Waits until nothing more can come. Returns whether that happened.
+    pub(crate) fn wait_for_end(&mut self) -> bool {
+        loop {
+            match self.pieces.recv_timeout(PATIENCE) {
+                Ok(piece) => self.text.extend(piece),
+                Err(error) => return error == RecvTimeoutError::Disconnected,
             }
         }
     }

@@ -60,7 +60,9 @@ impl Terminal {
     }
 
     /// Waits for the end, and returns the exit code.
+    #[track_caller]
     pub(crate) fn finish(mut self) -> Option<i32> {
+        assert!(self.screen.wait_for_end(), "it does not end; there is\n{}", self.screen.shown());
         self.child.wait().unwrap().code()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::sse::Event as Frame;
-use petasos_core::event::{CutShort, Event, MessagePlace, Payload, StopReason as Stopped};
+use petasos_core::event::{CutShort, Event, Failure, MessagePlace, Payload, StopReason as Stopped};
 use petasos_engine::{Engine, Item, Reader, SESSION_DELETED};
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +68,7 @@ fn stop_reason(stopped: &Stopped) -> StopReason {
         Stopped::EndTurn { reason: Some(CutShort::MaxTokens), .. } => StopReason::MaxTokens,
         Stopped::EndTurn { reason: Some(CutShort::Refusal), .. } => StopReason::Refusal,
         // The protocol's word for a conversation that no longer fits.
-        Stopped::Error { code, .. } if code == "model_context_too_long" => StopReason::MaxTokens,
+        Stopped::Error { code, .. } if code == Failure::CONTEXT_TOO_LONG => StopReason::MaxTokens,
         Stopped::Error { .. } => StopReason::Error,
     }
 }

@@ -1,5 +1,7 @@
 //! What the outside is told about a turn that failed.
 
+use petasos_core::event::Failure;
+
 /// A summary for whoever talks to the agent or hears of its run: no keys, addresses or traces, which texts of providers and of the
 /// network may hold.
 pub(crate) fn summary(code: &str, message: &str) -> String {
@@ -12,7 +14,7 @@ pub(crate) fn summary(code: &str, message: &str) -> String {
             "The model's provider does not accept the server's key."
         }
         "model_not_found" | "model_unknown_provider" => "The agent's model is not there.",
-        "model_context_too_long" => "The conversation is longer than the model can read.",
+        Failure::CONTEXT_TOO_LONG => "The conversation is longer than the model can read.",
         "model_bad_request" | "model_bad_response" | "model_output_too_large" => {
             "The model and the server did not understand each other."
         }
