@@ -119,6 +119,8 @@ impl Config {
         let mut config = Config::resolve(read::read(&path, presence)?, environment)?;
         // It holds keys, and may lie where commands can read.
         config.sandbox.hidden.push(path);
+        // What commands write there would run outside the sandbox at the next start.
+        config.sandbox.hidden.extend(config.plugins.project.clone());
         Ok(config)
     }
 

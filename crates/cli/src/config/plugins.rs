@@ -24,7 +24,7 @@ pub(crate) struct PluginConfig {
     /// Those whose tools may take the place of others.
     pub(crate) may_override: BTreeSet<String>,
     /// Where a project keeps its own, if that is switched on.
-    project: Option<PathBuf>,
+    pub(super) project: Option<PathBuf>,
 }
 
 impl PluginConfig {
@@ -41,7 +41,10 @@ impl PluginConfig {
             settings.most_calls = most.get();
         }
         let entries = file.entries.into_iter();
-        let project = environment.is_on(env::ENABLE_PROJECT_PLUGINS);
+        let project = environment
+            .is_on(env::ENABLE_PROJECT_PLUGINS)
+            .then(|| std::path::absolute(".petasos/plugins"))
+            .transpose()?;
         Ok(PluginConfig {
             settings,
             selection: Selection { enabled: file.enabled, disabled: file.disabled },
@@ -49,7 +52,7 @@ impl PluginConfig {
                 .filter(|(_, entry)| entry.allow_tool_override)
                 .map(|(key, _)| key)
                 .collect(),
-            project: project.then(|| PathBuf::from(".petasos/plugins")),
+            project,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::installation::Installation;
+use crate::installation::{Finished, Installation};
 use crate::kill::until_idle;
 
 #[test]
@@ -68,6 +68,12 @@ fn a_server_whose_own_files_commands_could_write_does_not_start() {
             "{doctor:?}"
         );
     }
+    // So are the plugins of a project, if they are used.
+    let project = elsewhere.path().canonicalize().unwrap();
+    installation.write("config.yaml", format!("sandbox: {{ write: ['{}'] }}\n", project.display()));
+    let mut serve = installation.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let serve = serve.env("PETASOS_ENABLE_PROJECT_PLUGINS", "1").current_dir(&project).output().unwrap();
+    Finished::from(serve).assert_refused(&["sandbox.write has", ".petasos/plugins"]);
     // Beside them they may write.
     installation.write("config.yaml", format!("sandbox: {{ write: ['{place}', '{home}/shared'] }}\n"));
     installation.serve().stop();
