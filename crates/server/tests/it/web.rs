@@ -24,7 +24,8 @@ async fn web() -> String {
         axum::Json(json!({ "results": pages }))
     };
     let endless = || async {
-        let chunk = Bytes::from("<p>again</p>".repeat(10_000));
+        // Few elements: reading them must not take long, however slow the machine is.
+        let chunk = Bytes::from(format!("<p>{}</p>", "again ".repeat(20_000)));
         let chunks = futures_util::stream::repeat(Ok::<_, std::convert::Infallible>(chunk));
         ([(CONTENT_TYPE, "text/html")], Body::from_stream(chunks))
     };

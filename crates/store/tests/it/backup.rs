@@ -1,14 +1,16 @@
 //! Copies of a store that is in use.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use futures_util::future::join_all;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::suite::{append, session, user_message};
 use petasos_store::{Backup, Error, EventLog, SessionStore};
 use tokio::join;
+use tokio::task::JoinSet;
 
 use crate::{count_events, database, fresh, open, raw, write_session};
 
@@ -19,13 +21,20 @@ fn integrity(path: &Path) -> String {
 }
 
 /// Appends to a session, event by event, until it is told to stop.
-async fn keep_writing(store: &SqliteStore, id: &str, acknowledged: &AtomicU64, done: &AtomicBool) {
+async fn keep_writing(store: SqliteStore, id: String, progress: Arc<Progress>) {
     let mut sequence = 0;
-    while !done.load(Ordering::Acquire) {
-        store.append(append(id, sequence, vec![user_message(&"text ".repeat(200))])).await.unwrap();
+    while !progress.done.load(Ordering::Acquire) {
+        store.append(append(&id, sequence, vec![user_message(&"text ".repeat(200))])).await.unwrap();
         sequence += 1;
-        acknowledged.store(sequence, Ordering::Release);
+        progress.acknowledged.lock().unwrap().insert(id.clone(), sequence);
     }
+}
+
+/// How far those who write are.
+#[derive(Default)]
+struct Progress {
+    acknowledged: Mutex<BTreeMap<String, u64>>,
+    done: AtomicBool,
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -34,34 +43,31 @@ async fn a_backup_holds_everything_that_was_acknowledged_before_it_began() {
     // Enough that a copy takes several steps, between which others write.
     write_session(&store, "large", 20_000).await;
     let ids: Vec<String> = (0..SESSIONS).map(|number| format!("s{number}")).collect();
-    for id in &ids {
-        store.create_session(session(id, 0)).await.unwrap();
+    let progress = Arc::new(Progress::default());
+    let mut writers = JoinSet::new();
+    for id in ids {
+        store.create_session(session(&id, 0)).await.unwrap();
+        writers.spawn(keep_writing(store.clone(), id, Arc::clone(&progress)));
     }
-    let acknowledged: Vec<AtomicU64> = ids.iter().map(|_| AtomicU64::new(0)).collect();
-    let read = || acknowledged.iter().map(|count| count.load(Ordering::Acquire)).collect::<Vec<_>>();
-    let done = AtomicBool::new(false);
+    let read = || progress.acknowledged.lock().unwrap().clone();
     let copy = directory.path().join("backups/copy.db");
-    let writers = ids.iter().zip(&acknowledged).map(|(id, count)| keep_writing(&store, id, count, &done));
-    let backing_up = async {
-        while read().contains(&0) {
-            tokio::task::yield_now().await;
-        }
-        let before = read();
-        let bytes = store.backup(copy.clone()).await.unwrap();
-        let after = read();
-        done.store(true, Ordering::Release);
-        (before, after, bytes)
-    };
-    let (_, (before, after, bytes)) = join!(join_all(writers), backing_up);
-    assert!(after.iter().sum::<u64>() > before.iter().sum(), "writers went on while it was made");
+    while read().len() < SESSIONS {
+        tokio::task::yield_now().await;
+    }
+    let before = read();
+    let bytes = store.backup(copy.clone()).await.unwrap();
+    let after = read();
+    progress.done.store(true, Ordering::Release);
+    writers.join_all().await;
+    assert!(after.values().sum::<u64>() > before.values().sum(), "writers went on while it was made");
     assert_eq!(fs::metadata(&copy).unwrap().len(), bytes);
     assert_eq!(integrity(&copy), "ok");
 
     let restored = open(&copy).unwrap();
     assert_eq!(count_events(&restored, "large").await, 20_000);
-    for (id, before) in ids.iter().zip(before) {
+    for (id, before) in &before {
         let events = count_events(&restored, id).await as u64;
-        assert!(events >= before, "{id}: {before} events were acknowledged, and {events} are there");
+        assert!(events >= *before, "{id}: {before} events were acknowledged, and {events} are there");
         let tenant = petasos_store::suite::tenant("default");
         let record = restored.session(&tenant, &id.parse().unwrap()).await.unwrap().unwrap();
         assert_eq!(record.view.last_sequence, events, "log and list are of one moment");
