@@ -65,6 +65,9 @@ impl Connection {
             None => environment.text(env::URL)?,
         };
         if let Some(url) = url.as_deref().map(with_scheme) {
+            if !is_address(&url) {
+                bail!("{url} is no address of a server; write it like http://127.0.0.1:7380");
+            }
             let key = key_for(&url, args, &home, environment)?;
             let api = Api::new(&url, key, args.tenant.clone());
             return Ok(Connection { api, embedded: None, successor: None });
@@ -106,7 +109,7 @@ impl Connection {
     }
 }
 
-/// What a chat needs to go on by itself when the chat whose server it uses ends.
+/// What a turn needs to go on by itself when the chat whose server it uses ends.
 fn successor(
     args: &ConnectArgs,
     home: &Home,
@@ -116,7 +119,7 @@ fn successor(
 ) -> Result<Option<Arc<Successor>>> {
     let kept = AdminKey::find(home, environment)?;
     let made = server.key.clone().map(|key| AdminKey { key: key.into(), source: Source::New });
-    let Some(admin) = kept.or(made).filter(|_| purpose == Purpose::Chat && server.owner == Owner::Chat)
+    let Some(admin) = kept.or(made).filter(|_| purpose != Purpose::Administer && server.owner == Owner::Chat)
     else {
         return Ok(None);
     };
@@ -202,6 +205,12 @@ fn no_key(url: &str) -> String {
 pub(crate) fn with_scheme(address: &str) -> String {
     let address = address.trim();
     if address.contains("://") { address.to_owned() } else { format!("http://{address}") }
+}
+
+/// Whether a URL can be the address of a server.
+fn is_address(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with(['/', '?', '#', ':']))
 }
 
 /// Whether a URL leads to this machine.

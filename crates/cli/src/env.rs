@@ -25,6 +25,9 @@ pub(crate) const ACCEPT_HOOKS: &str = "PETASOS_ACCEPT_HOOKS";
 pub(crate) const ENABLE_PROJECT_PLUGINS: &str = "PETASOS_ENABLE_PROJECT_PLUGINS";
 /// No colours, not even on a terminal.
 pub(crate) const NO_COLOR: &str = "NO_COLOR";
+const TERM: &str = "TERM";
+/// Those that the editor cannot be used on.
+const SIMPLE_TERMINALS: [&str; 3] = ["dumb", "cons25", "emacs"];
 /// Who is at the terminal.
 const USER: &str = "USER";
 /// The key of the provider `openai`.
@@ -79,7 +82,13 @@ impl Environment {
 
     /// Whether colours may be used.
     pub(crate) fn colours(&self) -> Colours {
-        if self.get(NO_COLOR).is_some() { Colours::Never } else { Colours::OnTerminals }
+        let never = self.get(NO_COLOR).is_some() || self.has_simple_terminal();
+        if never { Colours::Never } else { Colours::OnTerminals }
+    }
+
+    /// Whether the terminal, if there is one, knows nothing but text.
+    pub(crate) fn has_simple_terminal(&self) -> bool {
+        self.get(TERM).is_some_and(|term| SIMPLE_TERMINALS.iter().any(|simple| term == *simple))
     }
 
     /// Who is at the terminal, as the sessions of `run` and `chat` name them.

@@ -35,6 +35,8 @@ mod signals;
 mod successor;
 mod table;
 mod talk;
+#[cfg(unix)]
+mod terminal;
 mod traces;
 mod user_code;
 mod yaml;
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             output::failure(&error);
-            ExitCode::FAILURE
+            if error.is::<signals::Interrupted>() { ExitCode::from(130) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -5,6 +5,8 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::table::plain;
+
 /// Prints a text and a newline to standard output.
 ///
 /// A reader that went away (`petasos … | head`) is no failure.
@@ -30,9 +32,10 @@ pub(crate) fn note(text: &str) {
 /// Tells why the command failed: the error and what caused it, on one line each.
 #[expect(clippy::print_stderr, reason = "this is the module that prints")]
 pub(crate) fn failure(error: &anyhow::Error) {
-    eprintln!("error: {error}");
+    // It may repeat what a server or an argument says.
+    eprintln!("error: {}", plain(&error.to_string()));
     for cause in error.chain().skip(1) {
-        eprintln!("  because: {cause}");
+        eprintln!("  because: {}", plain(&cause.to_string()));
     }
 }
 

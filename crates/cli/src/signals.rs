@@ -17,6 +17,35 @@ pub(crate) fn watch(shutdown: CancellationToken) -> Result<()> {
     Ok(())
 }
 
+/// Does this before SIGTERM or SIGHUP ends the process.
+#[cfg(unix)]
+pub(crate) fn before_end(tidy_up: impl FnOnce() + Send + 'static) -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).context("cannot listen for signals");
+    let (mut terminate, mut hang_up) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
+    tokio::spawn(async move {
+        let code = tokio::select! {
+            _ = terminate.recv() => 143,
+            _ = hang_up.recv() => 129,
+        };
+        tidy_up();
+        std::process::exit(code);
+    });
+    Ok(())
+}
+
+/// The person did not want to wait any longer.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted before the server answered; it may have taken what was sent")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
 /// Ctrl-C, for commands that do something about it.
 pub(crate) struct Interrupts {
     signals: Signals,
@@ -32,6 +61,15 @@ impl Interrupts {
     /// Waits for the next Ctrl-C.
     pub(crate) async fn next(&mut self) {
         self.signals.next().await;
+    }
+
+    /// Waits for an answer, and no longer than until the next Ctrl-C.
+    pub(crate) async fn or<T>(&mut self, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.next() => Err(Interrupted.into()),
+        }
     }
 
     /// Forgets those that came before now.

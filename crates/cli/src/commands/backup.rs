@@ -20,6 +20,9 @@ pub(crate) async fn run(api: &Api, file: Option<PathBuf>, format: Format) -> Res
     if let Some(file) = file.as_deref().filter(|file| file.exists() && !file.is_dir()) {
         bail!("{} exists already; name a file that is not there yet, or a directory", file.display());
     }
+    if let Some(file) = file.as_deref().filter(|file| names_directory(file) && !file.is_dir()) {
+        bail!("there is no directory {}", file.display());
+    }
     if let Some(parent) =
         file.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty())
         && !parent.is_dir()
@@ -43,6 +46,11 @@ pub(crate) async fn run(api: &Api, file: Option<PathBuf>, format: Format) -> Res
         backup["path"] = json!(file.display().to_string());
     }
     format.show(&backup, text)
+}
+
+/// Whether a path says that it is a directory, there or not.
+fn names_directory(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
 fn text(backup: &Value) -> String {

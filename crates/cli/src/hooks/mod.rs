@@ -119,6 +119,8 @@ fn ask(hook: &HookSpec) -> Option<bool> {
     if !output::stdin_is_terminal() || !output::stderr_is_terminal() || is_in_background() {
         return None;
     }
+    // What was typed before was no answer.
+    crate::terminal::forget_typed();
     output::note_part(&format!(
         "A hook wants to run at {}:\n  {}\nIt runs with all of your rights. May it, from now on? [y/N] ",
         hook.event,
@@ -127,5 +129,8 @@ fn ask(hook: &HookSpec) -> Option<bool> {
     let mut answer = String::new();
     // Nothing typed is a no, and so is a closed terminal.
     let read = std::io::stdin().read_line(&mut answer);
+    if !answer.ends_with('\n') {
+        output::note("");
+    }
     Some(read.is_ok() && ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }

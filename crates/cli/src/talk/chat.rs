@@ -16,11 +16,15 @@ use crate::args::ChatArgs;
 use crate::connect::{Connection, Purpose};
 use crate::env::Environment;
 use crate::output;
+use crate::signals::Interrupted;
 use crate::table::field;
 
 const PROMPT: &str = "> ";
 /// How many messages of a resumed session are shown.
 const SHOWN_MESSAGES: usize = 6;
+
+/// The most bytes of a line that a terminal keeps where there is no editor.
+const MAX_TYPED_BYTES: usize = 4095;
 
 const HELP: &str = "\
 /help          this list
@@ -36,6 +40,12 @@ enum Next {
     Leave,
 }
 
+/// What came of asking for what a turn waits for.
+enum Answered {
+    Sent,
+    Not(Next),
+}
+
 /// How a turn stopped.
 enum Stopped {
     Ended,
@@ -46,7 +56,7 @@ enum Stopped {
 /// Talks until the person leaves.
 pub(crate) async fn run(args: ChatArgs, environment: &Environment) -> Result<()> {
     let connection = Connection::open(&args.connect, environment, Purpose::Chat).await?;
-    let mut input = Input::open()?;
+    let mut input = Input::open(environment)?;
     let talked = talk(&args, &connection, environment, &mut input).await;
     let closed = super::close(connection, &mut input.interrupts).await;
     talked.and(closed)
@@ -62,10 +72,14 @@ async fn talk(
     let api = &connection.api;
     let (conversation, session) = match &args.partner.session {
         Some(session_id) => {
-            let resumed = Conversation::resume(api, session_id, environment.user_name()).await?;
-            (resumed.0, Some(resumed.1))
+            let resumed = Conversation::resume(api, session_id, environment.user_name());
+            let (conversation, session) = input.interrupts.or(resumed).await?;
+            (conversation, Some(session))
         }
-        None => (super::begin(api, &args.partner, &args.connect, environment).await?, None),
+        None => {
+            let begun = super::begin(api, &args.partner, &args.connect, environment);
+            (input.interrupts.or(begun).await?, None)
+        }
     };
     let partner = conversation.partner();
     screen.line_beside(&format!("{} ({}). /help shows what can be typed.", partner.name, partner.model))?;
@@ -76,6 +90,11 @@ async fn talk(
         output::note(&format!("Go on with: petasos chat --session {session_id}"));
     }
     talked
+}
+
+/// Whether the server did not answer.
+fn is_out_of_reach(error: &anyhow::Error) -> bool {
+    error.is::<petasos_net::Error>() || error.is::<Interrupted>()
 }
 
 /// Whether the server refused an answer because nobody waits for it any more.
@@ -137,7 +156,7 @@ impl Chat<'_> {
     /// Lists what can be typed, commands of plugins included.
     async fn help(&mut self) -> Result<()> {
         self.screen.line(HELP)?;
-        let commands = self.conversation.commands().await;
+        let commands = self.input.interrupts.or(self.conversation.commands()).await;
         for command in self.told(commands)?.unwrap_or_default() {
             let typed = format!("/{} {}", field(&command, "name"), field(&command, "argsHint"));
             self.screen.line(&format!("{typed:<14} {}", field(&command, "description")))?;
@@ -147,12 +166,12 @@ impl Chat<'_> {
 
     /// Has a plugin carry out a command.
     async fn of_plugin(&mut self, name: &str, args: &str) -> Result<()> {
-        let commands = self.conversation.commands().await;
+        let commands = self.input.interrupts.or(self.conversation.commands()).await;
         let Some(commands) = self.told(commands)? else { return Ok(()) };
         if !commands.iter().any(|command| command["name"] == name) {
             return self.screen.line(&format!("There is no command /{name}; /help lists them."));
         }
-        let answer = self.conversation.command(name, args).await;
+        let answer = self.input.interrupts.or(self.conversation.command(name, args)).await;
         match self.told(answer)? {
             Some(answer) if answer["failed"] == true => {
                 self.screen.line(&format!("/{name} failed: {}", field(&answer, "text")))
@@ -167,7 +186,8 @@ impl Chat<'_> {
         if hint.trim().is_empty() {
             return self.screen.line("Write the hint after /steer.");
         }
-        let sent = self.conversation.send(&json!({ "type": "user.steer", "message": hint.trim() })).await;
+        let steer = json!({ "type": "user.steer", "message": hint.trim() });
+        let sent = self.input.interrupts.or(self.conversation.send(&steer)).await;
         self.told(sent).map(drop)
     }
 
@@ -175,7 +195,7 @@ impl Chat<'_> {
     fn told<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) if error.is::<Refusal>() || error.is::<petasos_net::Error>() => {
+            Err(error) if error.is::<Refusal>() || is_out_of_reach(&error) => {
                 self.screen.close()?;
                 output::failure(&error);
                 Ok(None)
@@ -187,7 +207,7 @@ impl Chat<'_> {
     /// Says something and shows what comes of it.
     async fn turn(&mut self, text: &str) -> Result<Next> {
         self.input.interrupts.forget();
-        let said = self.conversation.say(text).await;
+        let said = self.input.interrupts.or(self.conversation.say(text)).await;
         let busy =
             |refusal: &Refusal| ["action_required", "turn_in_progress"].contains(&refusal.code.as_str());
         let gone = said.as_ref().is_err_and(|error| error.is::<petasos_net::Error>());
@@ -197,8 +217,12 @@ impl Chat<'_> {
             Some(Heard::ByPerson) => self.stopped(Stop::Person).map(|_| Next::Stay),
             // Somebody else talks in this session; what that needs comes first.
             None if elsewhere => {
-                let session = self.conversation.look().await?;
-                self.settle(&session).await
+                self.screen.line_beside("What you said was not taken. First what happens here:")?;
+                let session = self.input.interrupts.or(self.conversation.look()).await;
+                match self.told(session)? {
+                    Some(session) => self.settle(&session).await,
+                    None => Ok(Next::Stay),
+                }
             }
             None if gone => self.find_server().await.map(|()| Next::Stay),
             None => Ok(Next::Stay),
@@ -232,8 +256,8 @@ impl Chat<'_> {
     async fn settle(&mut self, session: &Value) -> Result<Next> {
         if session["pendingActions"].as_array().is_some_and(|actions| !actions.is_empty()) {
             return match self.answer().await? {
-                Next::Stay => self.follow().await,
-                Next::Leave => Ok(Next::Leave),
+                Answered::Sent => self.follow().await,
+                Answered::Not(next) => Ok(next),
             };
         }
         if session["status"] == "running" { self.follow().await } else { Ok(Next::Stay) }
@@ -250,8 +274,10 @@ impl Chat<'_> {
             match stopped? {
                 Stopped::Ended => return Ok(Next::Stay),
                 Stopped::Left => return Ok(Next::Leave),
-                Stopped::Waits if self.answer().await? == Next::Leave => return Ok(Next::Leave),
-                Stopped::Waits => {}
+                Stopped::Waits => match self.answer().await? {
+                    Answered::Sent => {}
+                    Answered::Not(next) => return Ok(next),
+                },
             }
         }
     }
@@ -266,7 +292,10 @@ impl Chat<'_> {
                     if std::mem::replace(&mut interrupted, true) {
                         return Ok(Stopped::Left);
                     }
-                    let sent = self.conversation.interrupt().await;
+                    let sent = self.input.interrupts.or(self.conversation.interrupt()).await;
+                    if sent.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+                        return Ok(Stopped::Left);
+                    }
                     self.told(sent)?;
                     continue;
                 }
@@ -294,6 +323,10 @@ impl Chat<'_> {
             Some(hint) => self.steer(hint).await,
             None if line.trim().is_empty() => Ok(()),
             None => {
+                if line.len() >= MAX_TYPED_BYTES {
+                    self.screen
+                        .line_beside("The end of this is lost: the terminal keeps no more of a line.")?;
+                }
                 self.waiting.push_back(line);
                 self.screen.line_beside("This waits until the turn has ended; /steer TEXT does not.")
             }
@@ -316,28 +349,45 @@ impl Chat<'_> {
     }
 
     /// Asks for what the turn waits for, and sends it.
-    async fn answer(&mut self) -> Result<Next> {
+    async fn answer(&mut self) -> Result<Answered> {
         loop {
-            let actions = self.conversation.pending().await?;
+            let pending = self.input.interrupts.or(self.conversation.pending()).await;
+            let Some(actions) = self.told(pending)? else { return self.answer_later().await };
             if actions.is_empty() {
                 // Somebody else was faster.
-                return Ok(Next::Stay);
+                return Ok(Answered::Sent);
             }
             let sent = match questions::ask(&actions, self.input, &mut self.screen).await? {
-                Answers::Given(events) => match self.conversation.send(&json!({ "events": events })).await {
-                    Err(error) if is_settled(&error) => {
-                        self.answer_each(&events).await?;
-                        continue;
+                Answers::Given(events) => {
+                    let answers = json!({ "events": events });
+                    match self.input.interrupts.or(self.conversation.send(&answers)).await {
+                        Err(error) if is_settled(&error) => {
+                            self.answer_each(&events).await?;
+                            continue;
+                        }
+                        sent => sent.map(drop),
                     }
-                    sent => sent,
-                },
-                Answers::Interrupted => self.conversation.interrupt().await.map(|()| Value::Null),
-                Answers::End => return Ok(Next::Leave),
+                }
+                Answers::Interrupted => self.input.interrupts.or(self.conversation.interrupt()).await,
+                Answers::End => return Ok(Answered::Not(Next::Leave)),
             };
+            let is_lost = sent.as_ref().is_err_and(is_out_of_reach);
             if self.told(sent)?.is_some() {
-                return Ok(Next::Stay);
+                return Ok(Answered::Sent);
+            }
+            if is_lost {
+                return self.answer_later().await;
             }
         }
+    }
+
+    /// Goes back to the prompt with a turn that still waits.
+    async fn answer_later(&mut self) -> Result<Answered> {
+        self.conversation.find_server().await;
+        self.screen.line(
+            "The turn still waits. Say anything to be asked again; if there is no server, start one with petasos serve.",
+        )?;
+        Ok(Answered::Not(Next::Stay))
     }
 
     /// Sends answers one by one, since the server takes all of a request or nothing: those that nobody waits for any

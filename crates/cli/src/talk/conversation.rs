@@ -1,6 +1,6 @@
 //! The session that is talked in: found or made, spoken to, followed.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::partner::Partner;
@@ -9,6 +9,8 @@ use crate::api::{Api, path};
 
 /// The most characters that the server takes in one block.
 const MAX_BLOCK_CHARS: usize = 20_000;
+/// The most blocks that it takes in one message.
+const MAX_BLOCKS: usize = 100;
 /// Events of calls that a person may be asked about.
 const CALLS: &str = "agent.tool_use,agent.mcp_tool_use";
 /// How many of them are looked through for those that wait.
@@ -77,6 +79,10 @@ impl<'a> Conversation<'a> {
     /// Says something, which starts a turn unless a person answers.
     pub(crate) async fn say(&mut self, text: &str) -> Result<Heard> {
         let characters: Vec<char> = text.chars().collect();
+        if characters.len() > MAX_BLOCKS * MAX_BLOCK_CHARS {
+            let (has, most) = (characters.len(), MAX_BLOCKS * MAX_BLOCK_CHARS);
+            bail!("the message has {has} characters, and the server takes at most {most} in one");
+        }
         let blocks: Vec<Value> = characters
             .chunks(MAX_BLOCK_CHARS)
             .map(|block| json!({ "type": "text", "text": block.iter().collect::<String>() }))

@@ -78,6 +78,7 @@ fn is_password_for(action: &Value, call: &Value) -> bool {
 
 async fn ask_one(action: &Value, input: &mut Input, screen: &mut Screen) -> Result<Answers> {
     loop {
+        input.forget_typed()?;
         let line = match field(action, "type").as_str() {
             "tool_confirmation" => {
                 screen.line(&format!("? Allow {}", call(action)))?;

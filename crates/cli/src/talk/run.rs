@@ -20,6 +20,8 @@ use crate::signals::Interrupts;
 
 /// How long an interrupted turn may take to end.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
+/// How long it may take to see how a turn stands that did not end.
+const LOOK_TIME: Duration = Duration::from_secs(1);
 
 /// How a turn ended, as an exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +79,10 @@ async fn turn(
 ) -> Result<Outcome> {
     let api = &connection.api;
     let mut conversation = match &args.partner.session {
-        Some(session_id) => Conversation::resume(api, session_id, environment.user_name()).await?.0,
-        None => super::begin(api, &args.partner, &args.connect, environment).await?,
+        Some(session_id) => {
+            interrupts.or(Conversation::resume(api, session_id, environment.user_name())).await?.0
+        }
+        None => interrupts.or(super::begin(api, &args.partner, &args.connect, environment)).await?,
     };
     let text = match args.format.json {
         true => Text::Kept,
@@ -88,7 +92,7 @@ async fn turn(
     };
     let beside = if args.verbose { Beside::Stderr } else { Beside::Nowhere };
     let mut screen = Screen::new(text, beside, environment.colours());
-    let stop = match conversation.say(prompt).await {
+    let stop = match interrupts.or(conversation.say(prompt)).await {
         Ok(Heard::ByAgent) => {
             let followed = follow(&mut conversation, &mut screen, interrupts).await;
             screen.close()?;
@@ -99,7 +103,14 @@ async fn turn(
         Err(error) if error.is::<Refusal>() || conversation.session_id().is_none() => return Err(error),
         Err(error) => return Err(error.context(lost(&conversation))),
     };
-    let session = conversation.look().await.with_context(|| lost(&conversation))?;
+    let session = match &stop {
+        Some(_) => interrupts.or(conversation.look()).await.with_context(|| lost(&conversation))?,
+        // Who was told to leave does not wait for a server that may be gone.
+        None => match tokio::time::timeout(LOOK_TIME, conversation.look()).await {
+            Ok(Ok(session)) => session,
+            _ => json!({ "id": conversation.session_id() }),
+        },
+    };
     if args.format.json {
         output::json(&summary(&session, &screen.said()))?;
     }
@@ -140,8 +151,16 @@ async fn follow(
                     return Ok(None);
                 }
                 deadline.as_mut().reset(tokio::time::Instant::now() + INTERRUPT_TIME);
-                tokio::time::timeout(INTERRUPT_TIME, conversation.interrupt()).await??;
-                continue;
+                let sent = tokio::select! {
+                    sent = tokio::time::timeout(INTERRUPT_TIME, conversation.interrupt()) => sent,
+                    () = interrupts.next() => return Ok(None),
+                };
+                match sent {
+                    Ok(Err(error)) if error.is::<Refusal>() => return Err(error),
+                    Ok(Ok(())) => continue,
+                    // The server is gone, and the turn does not end.
+                    _ => return Ok(None),
+                }
             }
             () = &mut deadline => return Ok(None),
         };

@@ -239,19 +239,3 @@ fn a_missing_session_is_named() {
     let installation = Installation::new();
     installation.run(&["chat", "--session", "session_none"]).assert_refused(&["session_none", "not_found"]);
 }
-
-#[test]
-fn what_is_typed_as_a_turn_ends_is_said_next() {
-    let installation = Installation::new();
-    let mut chat = installation.at_terminal(&["chat", "--model", "demo/fast"]);
-    chat.wait_for("/help");
-    for number in 0..100 {
-        // Each is typed when the answer to the one before has just been shown, and the prompt may not be there yet.
-        chat.press(&format!("message {number}\r"));
-        chat.wait_for(&format!("You said: message {number}"));
-    }
-    chat.press("first\rsecond\r/exit\r");
-    chat.wait_for("You said: first");
-    chat.wait_for("You said: second");
-    assert_eq!(chat.finish(), Some(0));
-}

@@ -124,6 +124,41 @@ fn a_run_survives_a_restart_too() {
     assert_eq!((run.finish(), shown), (Some(0), format!("{NUMBERS} \r\n")));
 }
 
+#[test]
+fn a_run_goes_on_without_the_chat_whose_server_it_used() {
+    let installation = Installation::new();
+    let mut chat = installation.at_terminal(&["chat"]);
+    chat.wait_for("/help");
+    let mut run = installation.at_terminal(&["run", "count to 20"]);
+    run.wait_for("1 2 3 ");
+    chat.signal("KILL");
+    run.wait_for("The connection is gone; trying again.");
+    run.wait_for("20 \r\n");
+    assert_eq!(run.finish(), Some(0));
+}
+
+#[test]
+fn a_question_outlives_the_server() {
+    let installation = Installation::new();
+    let mut server = installation.serve();
+    let mut chat = installation.talk(&["chat", "--model", "demo/fast"]);
+    chat.say("run echo hi");
+    chat.wait_for("? Allow terminal");
+    server.signal("KILL");
+    server.wait();
+    chat.say("y");
+    chat.wait_for("The turn still waits.");
+    let _server = installation.serve();
+    chat.say("go on");
+    chat.wait_for("another is there now. Say it again.");
+    chat.say("go on");
+    chat.wait_for("What you said was not taken.");
+    chat.wait_for("? Allow terminal");
+    chat.say("y");
+    chat.wait_for("terminal answered: {\"output\":\"hi");
+    assert!(chat.finish().success);
+}
+
 /// An installation with a turn that a killed server left behind, and its session.
 fn with_turn_left_behind() -> (Installation, String) {
     let installation = Installation::new();

@@ -33,3 +33,4 @@ mod talker;
 mod terminal;
 mod traces;
 mod transfer;
+mod typing;

@@ -110,3 +110,34 @@ fn an_admin_key_that_is_none() {
         assert_eq!(std::fs::read_to_string(installation.file("admin.key")).unwrap(), text);
     }
 }
+
+#[test]
+fn what_cannot_be_the_address_of_a_server_is_said_to_be_none() {
+    let installation = Installation::new();
+    for address in ["http://", "ftp://127.0.0.1", "https:///x", ":7380"] {
+        let refused = installation.run(&["sessions", "list", "--server", address, "--key", "x"]);
+        refused.assert_refused(&["is no address of a server", "http://127.0.0.1:7380"]);
+    }
+}
+
+#[test]
+fn errors_do_not_reach_the_terminal_as_commands() {
+    let refused = Installation::new().run(&["sessions", "get", "\u{1b}[31mx"]);
+    refused.assert_refused(&["[31mx"]);
+    assert!(!refused.stderr.contains('\u{1b}'), "{refused:?}");
+}
+
+#[test]
+fn a_backup_to_a_directory_that_is_not_there_is_not_made() {
+    let installation = Installation::new();
+    let nowhere = format!("{}/", installation.file("nowhere").display());
+    installation.run(&["backup", &nowhere]).assert_refused(&["there is no directory"]);
+    assert!(!installation.file("backups").exists());
+}
+
+#[test]
+fn a_message_that_no_server_takes_is_refused_in_words_of_its_own() {
+    let message = "a".repeat(2_000_001);
+    let refused = Installation::new().run_with_input(&["run", "--model", "demo/fast"], &message);
+    refused.assert_refused(&["2000001 characters", "at most 2000000"]);
+}

@@ -7,6 +7,7 @@ use std::process::{Child, Command};
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::pty::{OpenptyResult, openpty};
+use nix::sys::termios::{LocalFlags, SpecialCharacterIndices, tcgetattr};
 
 use crate::installation::signal;
 use crate::talker::Output;
@@ -54,6 +55,13 @@ impl Terminal {
         assert!(self.screen.wait_for(words), "{words:?} does not come; there is\n{}", self.screen.shown());
     }
 
+    /// Whether what is typed is shown, and whether a key stops the command, as things are now.
+    pub(crate) fn settings(&self) -> (bool, bool) {
+        let settings = tcgetattr(&self.keyboard).unwrap();
+        let stops = settings.control_chars[SpecialCharacterIndices::VSUSP as usize] != 0;
+        (settings.local_flags.contains(LocalFlags::ECHO), stops)
+    }
+
     /// What is on the screen.
     pub(crate) fn shown(&self) -> String {
         self.screen.shown()
@@ -62,6 +70,12 @@ impl Terminal {
     /// Waits for the end, and returns the exit code.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Option<i32> {
+        self.wait()
+    }
+
+    /// The same, for who looks at the terminal afterwards.
+    #[track_caller]
+    pub(crate) fn wait(&mut self) -> Option<i32> {
         assert!(self.screen.wait_for_end(), "it does not end; there is\n{}", self.screen.shown());
         self.child.wait().unwrap().code()
     }

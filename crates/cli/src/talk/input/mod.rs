@@ -17,9 +17,10 @@ use rustyline::{
 
 use self::lines::Lines;
 #[cfg(unix)]
-use self::typed::{Echo, Typed};
-use crate::output;
+use self::typed::{Typed, Wanted};
+use crate::env::Environment;
 use crate::signals::Interrupts;
+use crate::{output, signals, terminal};
 
 /// What came of asking for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,17 +56,26 @@ pub(crate) struct Input {
 enum Source {
     /// None only while it is asked for a line, which is done on a thread of its own.
     Terminal(Option<Box<TerminalEditor>>),
+    /// A terminal that is too simple for an editor.
+    #[cfg(unix)]
+    SimpleTerminal,
     Other(Lines),
 }
 
 impl Input {
     /// Takes standard input.
-    pub(crate) fn open() -> Result<Input> {
-        let source = if output::stdin_is_terminal() {
-            Source::Terminal(Some(Box::new(editor()?)))
-        } else {
-            Source::Other(Lines::read())
+    pub(crate) fn open(environment: &Environment) -> Result<Input> {
+        let source = match output::stdin_is_terminal() {
+            false => Source::Other(Lines::read()),
+            #[cfg(unix)]
+            true if environment.has_simple_terminal() => Source::SimpleTerminal,
+            true => Source::Terminal(Some(Box::new(editor(MemHistory::new())?))),
         };
+        #[cfg(unix)]
+        if let Source::Terminal(_) = source {
+            let before = terminal::Before::keep().context("cannot use the terminal")?;
+            signals::before_end(|| before.put_back())?;
+        }
         Ok(Input { source, begun: String::new(), interrupts: Interrupts::listen()? })
     }
 
@@ -73,6 +83,8 @@ impl Input {
     pub(crate) async fn line(&mut self, prompt: &str, remember: Remember) -> Result<Line> {
         let editor = match &mut self.source {
             Source::Terminal(editor) => editor,
+            #[cfg(unix)]
+            Source::SimpleTerminal => return self.typed(prompt, Wanted::Line).await,
             Source::Other(lines) => {
                 return Ok(tokio::select! {
                     line = lines.next() => line.map_or(Line::End, Line::Text),
@@ -112,16 +124,39 @@ impl Input {
         if matches!(self.source, Source::Other(_)) {
             return self.line(prompt, Remember::No).await;
         }
+        let line = self.typed(prompt, Wanted::HiddenLine).await?;
+        // The end of the line was not shown either.
+        output::text("\n")?;
+        Ok(line)
+    }
+
+    /// Asks for a line without an editor.
+    #[cfg(unix)]
+    async fn typed(&mut self, prompt: &str, wanted: Wanted) -> Result<Line> {
+        // Hidden first: who sees the prompt may type at once.
+        let mut typed = Typed::start(wanted)?;
         output::text(prompt)?;
-        let mut typed = Typed::start(Echo::Off)?;
         let line = tokio::select! {
             line = typed.next() => line.map_or(Line::End, Line::Text),
             () = self.interrupts.next() => Line::Interrupted,
         };
         typed.stop().await;
-        // The end of the line was not shown either.
-        output::text("\n")?;
         Ok(line)
+    }
+
+    /// Forgets what was typed so far: what was meant as a message must not answer a question.
+    pub(crate) fn forget_typed(&mut self) -> Result<()> {
+        #[cfg(unix)]
+        if !matches!(self.source, Source::Other(_)) {
+            terminal::forget_typed();
+        }
+        if let Source::Terminal(Some(old)) = &mut self.source {
+            // The editor has read ahead, and keeps that to itself.
+            let history = std::mem::take(old.history_mut());
+            self.source = Source::Terminal(None);
+            self.source = Source::Terminal(Some(Box::new(editor(history)?)));
+        }
+        Ok(())
     }
 
     /// Asks for a line. Here it cannot be hidden.
@@ -133,8 +168,8 @@ impl Input {
     /// Listens to what is typed while a turn runs. From anywhere but a terminal, lines wait for their turn.
     pub(crate) fn beside_turn(&self) -> Result<BesideTurn> {
         #[cfg(unix)]
-        if matches!(self.source, Source::Terminal(_)) {
-            return Ok(BesideTurn { typed: Some(Typed::start(Echo::On)?) });
+        if !matches!(self.source, Source::Other(_)) {
+            return Ok(BesideTurn { typed: Some(Typed::start(Wanted::Lines)?) });
         }
         Ok(BesideTurn::default())
     }
@@ -183,8 +218,8 @@ impl BesideTurn {
     }
 }
 
-fn editor() -> Result<TerminalEditor> {
-    let mut editor = TerminalEditor::with_history(rustyline::Config::default(), MemHistory::new())
+fn editor(history: MemHistory) -> Result<TerminalEditor> {
+    let mut editor = TerminalEditor::with_history(rustyline::Config::default(), history)
         .context("cannot use the terminal")?;
     editor.set_auto_add_history(false);
     editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(ClearOrLeave)));
