@@ -119,8 +119,8 @@ async fn sweep(links: Weak<Links>) {
 #[derive(Debug)]
 struct Link {
     requests: SendRequest<Full<Bytes>>,
-    driver: Connection<TokioIo<TcpStream>, Full<Bytes>>,
-    has_ended: bool,
+    /// None after its end. Only then is a request given back that it had not taken.
+    driver: Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>,
 }
 
 impl Link {
@@ -138,13 +138,17 @@ impl Link {
 
     /// Reads and writes what can be now. If it fails, whoever waits for the answer is told.
     fn drive(&mut self, context: &mut Context<'_>) {
-        self.has_ended = self.has_ended || Pin::new(&mut self.driver).poll(context).is_ready();
+        if let Some(driver) = &mut self.driver
+            && Pin::new(driver).poll(context).is_ready()
+        {
+            self.driver = None;
+        }
     }
 
     /// Whether it can take a request.
     fn is_ready(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
-        !self.has_ended && self.requests.is_ready()
+        self.driver.is_some() && self.requests.is_ready()
     }
 }
 
@@ -157,7 +161,7 @@ async fn connect(origin: &http::Uri, host: &str, patience: Duration) -> Result<L
     let io =
         connected.map_err(|error| Error::Connect { host: host.to_owned(), problem: innermost(&error) })?;
     let (requests, driver) = handshake(io).await.map_err(|error| lost(&error, host))?;
-    Ok(Link { requests, driver, has_ended: false })
+    Ok(Link { requests, driver: Some(driver) })
 }
 
 fn lost(error: &hyper::Error, host: &str) -> Error {
@@ -195,5 +199,45 @@ impl Response {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers one request on each connection, and keeps it.
+    async fn answer(listener: &TcpListener) -> TcpStream {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        assert_ne!(stream.read(&mut request).await.unwrap(), 0);
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn a_request_that_meets_the_end_of_its_connection_is_given_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let origin: http::Uri = format!("http://{host}/").parse().unwrap();
+        let links = Arc::new(Links::default());
+        let request = || http::Request::get("/").header("host", &host).body(Full::default()).unwrap();
+        let ask = async || {
+            let sent = links.send(&origin, &host, request(), Duration::from_secs(10));
+            let (answer, stream) = tokio::join!(sent, answer(&listener));
+            assert!(answer.unwrap().chunk().await.unwrap().is_none());
+            stream
+        };
+        let peer = ask().await;
+        let mut link = links.take(&host).unwrap();
+        drop(peer);
+        // What comes over another connection later says that the end of the first one has been seen.
+        ask().await;
+        let mut answer = pin!(link.requests.try_send_request(request()));
+        let answer = link.until(|context| answer.as_mut().poll(context)).await;
+        assert!(answer.unwrap_err().take_message().is_some());
     }
 }
