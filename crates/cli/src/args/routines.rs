@@ -7,8 +7,8 @@ use super::{ConnectArgs, FormatArgs, ListArgs};
 const ROUTINES_EXAMPLES: &str = "\
 Examples:
   petasos routines list
-  petasos routines trigger kyc --callback-url https://app.example.com/done
-  petasos routines trigger kyc --callback-url https://app.example.com/done --input '{\"applicant\": \"Ada\"}'
+  petasos routines trigger kyc --callback-url https://example.com/done
+  petasos routines trigger kyc --callback-url https://example.com/done --input '{\"name\": \"Ada\"}'
   petasos routines runs kyc
 
 Files in routines/ of the home (.yaml, .yml, .json) are routines: the file's name is the routine's
