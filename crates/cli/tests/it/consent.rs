@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::hooks::script;
 use crate::installation::{Finished, Installation};
+use crate::terminal::Terminal;
 
 /// An installation with one hook that leaves a mark at each turn, and more of a configuration.
 fn marking(more: &str) -> (Installation, String) {
@@ -105,6 +106,16 @@ fn a_person_at_a_terminal_is_asked_once() {
         assert!(!terminal.shown().contains(ASKS), "{}", terminal.shown());
         assert_eq!((terminal.finish(), marks(&installation)), (Some(0), 2));
     }
+}
+
+#[test]
+fn what_was_typed_before_is_no_yes() {
+    let (installation, _) = marking("");
+    let mut terminal = Terminal::start_after("y\n", installation.command(&TURN), None);
+    terminal.wait_for(ASKS);
+    terminal.say("n");
+    terminal.wait_for("You said: hello");
+    assert_eq!((terminal.finish(), marks(&installation)), (Some(0), 0));
 }
 
 #[test]

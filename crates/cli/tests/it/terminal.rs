@@ -21,7 +21,12 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts a command. What it says beside its result goes to `stderr` if that is given, and to the terminal if not.
-    pub(crate) fn start(mut command: Command, stderr: Option<File>) -> Terminal {
+    pub(crate) fn start(command: Command, stderr: Option<File>) -> Terminal {
+        Terminal::start_after("", command, stderr)
+    }
+
+    /// The same, at a terminal where this was typed before.
+    pub(crate) fn start_after(typed: &str, mut command: Command, stderr: Option<File>) -> Terminal {
         let (ours, theirs) = open();
         let copy = || theirs.try_clone().unwrap();
         command.env("TERM", "xterm").stdin(copy()).stdout(copy());
@@ -29,8 +34,9 @@ impl Terminal {
             Some(file) => command.stderr(file),
             None => command.stderr(copy()),
         };
+        let mut ours = File::from(ours);
+        ours.write_all(typed.as_bytes()).unwrap();
         let child = command.spawn().unwrap();
-        let ours = File::from(ours);
         Terminal { child, screen: Output::of(ours.try_clone().unwrap()), keyboard: ours }
     }
 

@@ -96,6 +96,17 @@ fn a_simple_terminal_is_enough() {
 }
 
 #[test]
+fn a_line_that_the_terminal_cuts_is_said_to_be_cut() {
+    let installation = Installation::new();
+    let mut chat = installation.at_terminal(&["chat"]);
+    chat.wait_for("/help");
+    chat.press("count to 1000\r");
+    chat.wait_for("1 2 ");
+    chat.press(&format!("{}\n", "a".repeat(5_000)));
+    chat.wait_for("The end of this is lost");
+}
+
+#[test]
 fn ctrl_d_beside_a_turn_changes_nothing() {
     let installation = Installation::new();
     let mut chat = installation.at_terminal(&["chat"]);
