@@ -17,23 +17,6 @@ pub(crate) fn watch(shutdown: CancellationToken) -> Result<()> {
     Ok(())
 }
 
-/// Does this before SIGTERM or SIGHUP ends the process.
-#[cfg(unix)]
-pub(crate) fn before_end(tidy_up: impl FnOnce() + Send + 'static) -> Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = |kind| signal(kind).context("cannot listen for signals");
-    let (mut terminate, mut hang_up) = (listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
-    tokio::spawn(async move {
-        let code = tokio::select! {
-            _ = terminate.recv() => 143,
-            _ = hang_up.recv() => 129,
-        };
-        tidy_up();
-        std::process::exit(code);
-    });
-    Ok(())
-}
-
 /// The person did not want to wait any longer.
 #[derive(Debug)]
 pub(crate) struct Interrupted;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::conversation::{Conversation, Heard};
+use super::conversation::{Conversation, Heard, TooLong};
 use super::happening::{Happening, Stop};
 use super::input::{BesideTurn, Input, Line, Remember};
 use super::questions::{self, Answers};
@@ -195,7 +195,7 @@ impl Chat<'_> {
     fn told<T>(&mut self, result: Result<T>) -> Result<Option<T>> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) if error.is::<Refusal>() || is_out_of_reach(&error) => {
+            Err(error) if error.is::<Refusal>() || error.is::<TooLong>() || is_out_of_reach(&error) => {
                 self.screen.close()?;
                 output::failure(&error);
                 Ok(None)

@@ -1,6 +1,6 @@
 //! The session that is talked in: found or made, spoken to, followed.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use super::partner::Partner;
@@ -24,6 +24,19 @@ pub(crate) enum Heard {
     /// A person who has taken over; no turn runs.
     ByPerson,
 }
+
+/// More characters than a message can have.
+#[derive(Debug)]
+pub(crate) struct TooLong(usize);
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (has, most) = (self.0, MAX_BLOCKS * MAX_BLOCK_CHARS);
+        write!(f, "the message has {has} characters, and the server takes at most {most} in one")
+    }
+}
+
+impl std::error::Error for TooLong {}
 
 /// A session, which is made with the first thing that is said.
 pub(crate) struct Conversation<'a> {
@@ -80,8 +93,7 @@ impl<'a> Conversation<'a> {
     pub(crate) async fn say(&mut self, text: &str) -> Result<Heard> {
         let characters: Vec<char> = text.chars().collect();
         if characters.len() > MAX_BLOCKS * MAX_BLOCK_CHARS {
-            let (has, most) = (characters.len(), MAX_BLOCKS * MAX_BLOCK_CHARS);
-            bail!("the message has {has} characters, and the server takes at most {most} in one");
+            return Err(TooLong(characters.len()).into());
         }
         let blocks: Vec<Value> = characters
             .chunks(MAX_BLOCK_CHARS)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
-use super::conversation::{Conversation, Heard};
+use super::conversation::{Conversation, Heard, TooLong};
 use super::happening::{Happening, Stop};
 use super::questions;
 use super::screen::{Beside, PERSON_ANSWERS, Screen, Text};
@@ -100,7 +100,11 @@ async fn turn(
         }
         Ok(Heard::ByPerson) => Some(Stop::Person),
         Err(error) if waits(&error) => Some(Stop::Waits),
-        Err(error) if error.is::<Refusal>() || conversation.session_id().is_none() => return Err(error),
+        Err(error)
+            if error.is::<Refusal>() || error.is::<TooLong>() || conversation.session_id().is_none() =>
+        {
+            return Err(error);
+        }
         Err(error) => return Err(error.context(lost(&conversation))),
     };
     let session = match &stop {

@@ -140,4 +140,9 @@ fn a_message_that_no_server_takes_is_refused_in_words_of_its_own() {
     let message = "a".repeat(2_000_001);
     let refused = Installation::new().run_with_input(&["run", "--model", "demo/fast"], &message);
     refused.assert_refused(&["2000001 characters", "at most 2000000"]);
+    // That is no reason to leave a chat.
+    let lines = format!("{message}\nhello\n");
+    let chat = Installation::new().run_with_input(&["chat", "--model", "demo/fast"], &lines);
+    assert!(chat.success && chat.stdout.contains("You said: hello"), "{chat:?}");
+    assert!(chat.stderr.contains("at most 2000000"), "{}", chat.stderr);
 }

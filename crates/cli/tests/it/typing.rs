@@ -52,18 +52,6 @@ fn what_is_hidden_stays_so() {
 }
 
 #[test]
-fn a_signal_leaves_the_terminal_as_it_was() {
-    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
-        let installation = Installation::new();
-        let mut chat = installation.at_terminal(&CHAT);
-        chat.wait_for("/help");
-        chat.wait_for("> ");
-        chat.signal(signal);
-        assert_eq!((chat.wait(), chat.settings()), (Some(code), (true, true)), "{signal}");
-    }
-}
-
-#[test]
 fn ctrl_c_ends_the_wait_for_a_server_that_does_not_answer() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());

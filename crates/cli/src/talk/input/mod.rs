@@ -20,7 +20,7 @@ use self::lines::Lines;
 use self::typed::{Typed, Wanted};
 use crate::env::Environment;
 use crate::signals::Interrupts;
-use crate::{output, signals, terminal};
+use crate::{output, terminal};
 
 /// What came of asking for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +71,6 @@ impl Input {
             true if environment.has_simple_terminal() => Source::SimpleTerminal,
             true => Source::Terminal(Some(Box::new(editor(MemHistory::new())?))),
         };
-        #[cfg(unix)]
-        if let Source::Terminal(_) = source {
-            let before = terminal::Before::keep().context("cannot use the terminal")?;
-            signals::before_end(|| before.put_back())?;
-        }
         Ok(Input { source, begun: String::new(), interrupts: Interrupts::listen()? })
     }
 
