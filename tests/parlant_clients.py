@@ -238,7 +238,7 @@ async def test_events_of_the_raw_client():
     )
     assert human.data["participant"]["display_name"] == "Ann"
     asked = await client.sessions.create_event(session.id, kind="message", source="ai_agent")
-    assert asked.kind == "status" and asked.data["status"] == "processing"
+    assert asked.kind == "status" and asked.data["status"] == "acknowledged"
     for wrong in (
         dict(kind="message", source="customer"),
         dict(kind="message", source="ai_agent", message="x"),

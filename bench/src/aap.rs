@@ -49,6 +49,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         105.0,
         "%",
     ));
+    section.cost("Processor time of a turn, Herm", herm.p50(), "ms");
+    section.cost("Processor time of a turn, AAP", aap.p50(), "ms");
     let (first, direct) = first_texts(bench).await?;
     for (name, time) in [
         ("first text after the model's first byte, p50", first.p50()),
@@ -63,6 +65,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         1.0,
         "ms",
     ));
+    section.cost("AAP, first text after the model's first byte, p50", first.p50(), "ms");
     Ok(section)
 }
 

@@ -41,6 +41,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     for (name, stuck) in [("all receivers answer", 0), ("100 receivers are stuck", STUCK)] {
         let (rate, time) = run(bench, each, stuck).await?;
         section.row([name.to_owned(), count(rate), format!("{:.2} ms", time * 1e3)]);
+        section.rate(&format!("Deliveries, {name}"), rate, "/s");
+        section.cost(&format!("Processor time of a delivery, {name}"), time * 1e3, "ms");
         section.target(Target::at_least(&format!("deliveries per second, {name}"), rate, 1000.0, "/s"));
     }
     Ok(section)

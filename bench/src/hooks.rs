@@ -67,12 +67,7 @@ impl Side {
 
 pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     let directory = bench.directory()?;
-    let script = |name: &str, text: &str| -> Result<String> {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-        Ok(path.display().to_string())
-    };
+    let script = |name: &str, text: &str| script(directory.path(), name, text);
     let (shell, persistent) = (script("shell.sh", SHELL)?, script("persistent.py", PERSISTENT)?);
     let home = |name: &str| directory.path().join(name);
     let payload = payload(bench, directory.path(), &script("keep.sh", KEEP)?).await?;
@@ -142,6 +137,19 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         side.server.stop().await?;
     }
     Ok(section)
+}
+
+/// Writes a script that can be started, and returns its path.
+fn script(directory: &Path, name: &str, text: &str) -> Result<String> {
+    let path = directory.join(name);
+    std::fs::write(&path, text)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+    Ok(path.display().to_string())
+}
+
+/// A configuration with one shell hook, whose script is written into a directory.
+pub(crate) fn shell_hook(directory: &Path) -> Result<String> {
+    Ok(config(&script(directory, "shell.sh", SHELL)?, "", 1))
 }
 
 /// A configuration in which a command is asked this often before each turn.

@@ -13,8 +13,10 @@ mod aap;
 mod api;
 mod commands;
 mod commits;
+mod compare;
 mod conversation;
 mod deliveries;
+mod duel;
 mod fill;
 mod growth;
 mod hooks;
@@ -39,7 +41,7 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use crate::process::{Server, Stub};
-use crate::report::Report;
+use crate::report::{Report, Section};
 
 /// Measures a petasos server against the model's stream and the disk.
 #[derive(Parser)]
@@ -53,13 +55,35 @@ struct Options {
     /// Runs only these parts: turn, commands, hooks, relay, aap, deliveries, poll, memory, search, startup, growth.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, and after --quick or --only nowhere.
+    /// Measures this older binary too, in turns with the other, and writes how they compare.
+    #[arg(long)]
+    against: Option<PathBuf>,
+    /// How often either binary is measured with --against.
+    #[arg(long, default_value_t = 5, requires = "against")]
+    rounds: usize,
+    /// Where the tables go. Unless this is given, they go to bench/RESULTS.md, with --against to
+    /// bench/COMPARISON.md, and after --quick or --only nowhere.
     #[arg(long)]
     results: Option<PathBuf>,
     /// Be the stub model.
     #[arg(long, hide = true)]
     stub: bool,
 }
+
+/// The parts, in the order in which they are measured.
+const PARTS: [&str; 11] = [
+    "turn",
+    "commands",
+    "hooks",
+    "relay",
+    "aap",
+    "deliveries",
+    "poll",
+    "memory",
+    "search",
+    "startup",
+    "growth",
+];
 
 /// How much is measured.
 #[derive(Clone, Copy)]
@@ -101,57 +125,67 @@ async fn main() -> Result<()> {
         return stub::run().await;
     }
     let everything = !options.quick && options.only.is_empty();
-    let results = options.results.or_else(|| everything.then(|| PathBuf::from("bench/RESULTS.md")));
+    let usual = if options.against.is_some() { "bench/COMPARISON.md" } else { "bench/RESULTS.md" };
+    let results = options.results.or_else(|| everything.then(|| PathBuf::from(usual)));
     if let Some(path) = &results {
         report::can_write(path)?;
     }
-    let binary = options.binary.context("--binary is missing")?;
-    let binary = binary.canonicalize().with_context(|| format!("there is no {}", binary.display()))?;
+    let binary = binary_of(&options.binary.context("--binary is missing")?)?;
     let bench = Bench { binary, scale: Scale { quick: options.quick }, stub: Stub::start().await? };
-    let wanted = |name: &str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let wanted: Vec<&str> = PARTS
+        .into_iter()
+        .filter(|part| options.only.is_empty() || options.only.iter().any(|only| only == part))
+        .collect();
     let started = Instant::now();
     let mut report = Report::default();
-    report.head(&bench)?;
-    if wanted("turn") {
-        report.show(turn::measure(&bench).await?);
-    }
-    if wanted("commands") {
-        report.show(commands::measure(&bench).await?);
-    }
-    if wanted("hooks") {
-        report.show(hooks::measure(&bench).await?);
-    }
-    if wanted("relay") {
-        report.show(relay::measure(&bench).await?);
-    }
-    if wanted("aap") {
-        report.show(aap::measure(&bench).await?);
-    }
-    if wanted("deliveries") {
-        report.show(deliveries::measure(&bench).await?);
-    }
-    if wanted("poll") {
-        report.show(poll::measure(&bench).await?);
-    }
-    if wanted("memory") {
-        report.show(memory::measure(&bench).await?);
-    }
-    if wanted("search") {
-        report.show(search::measure(&bench).await?);
-    }
-    if wanted("startup") || wanted("growth") {
-        let directory = bench.directory()?;
-        let filled = startup::fill(&bench, directory.path()).await?;
-        if wanted("startup") {
-            report.show(startup::measure(&bench, directory.path(), &filled).await?);
+    report.head(&bench, options.against.is_some())?;
+    match &options.against {
+        Some(older) => {
+            let table = compare::measure(bench, binary_of(older)?, &wanted, options.rounds).await?;
+            report.show(table);
         }
-        if wanted("growth") {
-            report.show(growth::measure(&bench, directory.path(), &filled).await?);
-        }
+        None => sections(&bench, &wanted, |section| report.show(section)).await?,
     }
     report.tail(started.elapsed());
     if let Some(path) = results {
         report.write(&path)?;
     }
     Ok(())
+}
+
+/// Measures parts in order and shows each as soon as it is there.
+async fn sections(bench: &Bench, parts: &[&str], mut show: impl FnMut(Section)) -> Result<()> {
+    // Both need the same large store, which takes long to fill.
+    let mut large = None;
+    for part in parts {
+        let section = match *part {
+            "turn" => turn::measure(bench).await?,
+            "commands" => commands::measure(bench).await?,
+            "hooks" => hooks::measure(bench).await?,
+            "relay" => relay::measure(bench).await?,
+            "aap" => aap::measure(bench).await?,
+            "deliveries" => deliveries::measure(bench).await?,
+            "poll" => poll::measure(bench).await?,
+            "memory" => memory::measure(bench).await?,
+            "search" => search::measure(bench).await?,
+            part => {
+                if large.is_none() {
+                    let directory = bench.directory()?;
+                    let filled = startup::fill(bench, directory.path()).await?;
+                    large = Some((directory, filled));
+                }
+                let (directory, filled) = large.as_ref().context("the store was not filled")?;
+                match part {
+                    "startup" => startup::measure(bench, directory.path(), filled).await?,
+                    _ => growth::measure(bench, directory.path(), filled).await?,
+                }
+            }
+        };
+        show(section);
+    }
+    Ok(())
+}
+
+fn binary_of(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().with_context(|| format!("there is no {}", path.display()))
 }

@@ -46,6 +46,9 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
     row(&mut section, &format!("{STREAMS} quiet streams open"), after);
     let each = (after.resident.saturating_sub(before.resident)) as f64 / few.len() as f64;
     section.row(["per quiet stream".to_owned(), format!("{each:.1} KB"), String::new()]);
+    section.cost("Idle", idle.resident as f64 / 1024.0, "MB");
+    section.cost("Idle with 10,000 sessions stored", stored.resident as f64 / 1024.0, "MB");
+    section.cost("A quiet stream", each, "KB");
     section.target(Target::at_most("Idle", idle.resident as f64 / 1024.0, 25.0, "MB"));
     let added = (stored.resident as f64 - idle.resident as f64) / 1024.0;
     section.target(Target::at_most("Added by stored sessions", added, 1.0, "MB"));

@@ -81,6 +81,8 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
         String::new(),
     ]);
     section.row(["processor while they wait".to_owned(), format!("{share:.1} %"), String::new()]);
+    section.cost("A message of a conversation, p50", appended.p50(), "ms");
+    section.cost("10,000 waiting polls", megabytes, "MB");
     section.target(Target::at_most("A poll after the append, p50", answered.p50(), 5.0, "ms"));
     section.target(Target::at_most("10,000 waiting polls", megabytes, 200.0, "MB"));
     section.target(Target::at_most("The processor while they wait", share, 1.0, "%"));

@@ -62,6 +62,17 @@ pub(crate) async fn measure(bench: &Bench) -> Result<Section> {
                 format!("{:.1}", through.processor.p50()),
                 format!("{:.1}", direct.processor.p50()),
             ]);
+            let style_and_count = format!("{style}, answers of {tokens} tokens, {concurrency} sessions");
+            section.rate(
+                &format!("Tokens through the server, {style_and_count}"),
+                through.tokens.p50(),
+                "/s",
+            );
+            section.cost(
+                &format!("Processor time of a token, {style_and_count}"),
+                through.processor.p50(),
+                "µs",
+            );
             if (style, tokens, concurrency) == ("single", LONG, 256) {
                 section.target(Target::at_least("Relay at 256 sessions", ratio * 100.0, 60.0, "%"));
             }

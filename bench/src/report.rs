@@ -38,15 +38,26 @@ impl Target {
     }
 }
 
+/// A figure that a change should not make worse.
+pub(crate) struct Figure {
+    pub(crate) name: String,
+    pub(crate) value: f64,
+    pub(crate) unit: &'static str,
+    /// Whether more is better: a rate, not a time.
+    pub(crate) is_rate: bool,
+}
+
 /// One table with what is to be said about it.
 pub(crate) struct Section {
     text: String,
     targets: Vec<Target>,
+    /// What two binaries are compared by.
+    pub(crate) figures: Vec<Figure>,
 }
 
 impl Section {
     pub(crate) fn new(title: &str) -> Self {
-        Section { text: format!("## {title}\n\n"), targets: Vec::new() }
+        Section { text: format!("## {title}\n\n"), targets: Vec::new(), figures: Vec::new() }
     }
 
     pub(crate) fn note(&mut self, note: &str) {
@@ -69,6 +80,16 @@ impl Section {
     pub(crate) fn target(&mut self, target: Target) {
         self.targets.push(target);
     }
+
+    /// Adds a time or an amount by which two binaries are compared.
+    pub(crate) fn cost(&mut self, name: &str, value: f64, unit: &'static str) {
+        self.figures.push(Figure { name: name.to_owned(), value, unit, is_rate: false });
+    }
+
+    /// Adds a rate by which two binaries are compared.
+    pub(crate) fn rate(&mut self, name: &str, value: f64, unit: &'static str) {
+        self.figures.push(Figure { name: name.to_owned(), value, unit, is_rate: true });
+    }
 }
 
 /// Everything that was measured.
@@ -81,14 +102,15 @@ pub(crate) struct Report {
 
 impl Report {
     /// What was measured where.
-    pub(crate) fn head(&mut self, bench: &Bench) -> Result<()> {
+    pub(crate) fn head(&mut self, bench: &Bench, is_comparison: bool) -> Result<()> {
         let directory = bench.directory()?;
         let fsync = machine::fsync(directory.path(), bench.scale.of(300, 50))?;
         let head = &mut self.head;
         let _ = writeln!(head, "# Benchmark\n");
         let _ = writeln!(
             head,
-            "Written by `cargo run --release -p petasos-bench -- --binary target/release/petasos`.\n"
+            "Written by `cargo run --release -p petasos-bench -- --binary target/release/petasos{}`.\n",
+            if is_comparison { " --against OLDER" } else { "" }
         );
         let _ = writeln!(head, "- commit: {}", machine::commit());
         let _ = writeln!(head, "- cores: {} ({})", machine::cores(), machine::processor());

@@ -53,6 +53,9 @@ pub(crate) async fn measure(bench: &Bench, directory: &Path, filled: &Filled) ->
     for (name, samples) in rows {
         section.row([name.to_owned(), milliseconds(samples.p50()), milliseconds(samples.quantile(1.0))]);
     }
+    section.cost("Start, no home", first.p50(), "ms");
+    section.cost("Start, an empty store", again.p50(), "ms");
+    section.cost("Start, a million events", full.p50(), "ms");
     section.target(Target::at_most("Start to healthy, empty store", again.p50(), 100.0, "ms"));
     section.target(Target::at_most("Start to healthy, a million events", full.p50(), 200.0, "ms"));
     Ok(section)

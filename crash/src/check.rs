@@ -136,3 +136,15 @@ pub(crate) async fn takes_another_turn(client: &Client, session: &str) {
     assert_eq!(frames.last().unwrap().stop(), Some("end_turn"));
     assert!(frames.iter().any(|frame| !frame.is_delta() && frame.text() == final_text("plain-last")));
 }
+
+/// Everything acknowledged is there and as it was.
+pub(crate) async fn holds(client: &Client, sessions: &[String], ledger: &Ledger) {
+    for session in sessions {
+        let events = client.events(session).await;
+        for (sequence, acknowledged) in &ledger.account(session).acknowledged {
+            let found: Option<&Value> = events.iter().find(|event| event["sequence"] == *sequence);
+            let found = found.unwrap_or_else(|| panic!("{session}: acknowledged event {sequence} is lost"));
+            assert_eq!(found["payload"], acknowledged["payload"], "{session}: event {sequence} changed");
+        }
+    }
+}

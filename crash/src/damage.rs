@@ -148,6 +148,7 @@ async fn check(
             return Ok((Outcome::Refused, format!(": {message}")));
         }
         Start::Ready(server) => server,
+        Start::Killed => panic!("something else killed the server"),
     };
     let mut worst = (Outcome::Whole, String::new());
     for (session, log) in &from.logs {

@@ -79,6 +79,11 @@ async fn send(client: &Client, session: &str, events: &[Value]) -> Option<Answer
     client.try_send(Method::Post, &format!("/v1/sessions/{session}/events"), Some(body.into())).await
 }
 
+/// Sends steering, which is kept at once and starts no turn.
+pub(crate) async fn steer(client: &Client, session: &str, text: &str) -> Answer {
+    client.event(session, json!({ "type": "user.steer", "message": text })).await
+}
+
 /// Follows the session until it is idle.
 async fn follow(client: &Client, session: &str) -> Option<()> {
     let mut stream = client.try_stream(session, "?after=0").await?;

@@ -2,8 +2,9 @@
 //!
 //! Without a subcommand it drives many sessions, kills the server with SIGKILL at a random moment, starts it again on
 //! the same data, and checks the log against everything that was acknowledged, round after round (`rounds`). The
-//! subcommands damage its files (`damage`), take its disk away (`disk`), crowd it (`connections`) and kill it while runs of a
-//! routine are triggered (`runs`).
+//! subcommands damage its files (`damage`), take its disk away (`disk`), crowd it (`connections`), kill it while runs of a
+//! routine are triggered (`runs`), kill it while the same work is under way each time (`loops`), set its clock (`clock`),
+//! and let its disk fail and be slow (`io`).
 //!
 //! The model and the application that runs custom tools live in this process, outside the server, and survive.
 #![allow(
@@ -16,11 +17,14 @@
 )]
 
 mod check;
+mod clock;
 mod connections;
 mod damage;
 mod drive;
 mod full_disk;
+mod io;
 mod ledger;
+mod loops;
 mod model;
 mod mounts;
 mod process;
@@ -28,6 +32,7 @@ mod read_only;
 mod recording;
 mod rounds;
 mod runs;
+mod shim;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -36,6 +41,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::connections::Crowd;
+use crate::io::Faults;
+use crate::loops::Works;
 use crate::rounds::Rounds;
 use crate::runs::Triggers;
 
@@ -69,6 +76,12 @@ enum Check {
     Connections(Crowd),
     /// Triggers runs of a routine while the server is killed.
     Runs(Triggers),
+    /// Kills the server over and over while the same work is under way.
+    Loops(Works),
+    /// Sets the clock forward and back while the server runs.
+    Clock,
+    /// Lets the disk fail, fill up and be slow while the server runs.
+    Io(Faults),
 }
 
 #[tokio::main]
@@ -83,6 +96,9 @@ async fn main() -> Result<()> {
             read_only::run(&options.binary).await
         }
         Some(Check::Connections(crowd)) => connections::run(&options.binary, &crowd).await,
+        Some(Check::Loops(works)) => loops::run(&options.binary, &works).await,
+        Some(Check::Clock) => clock::run(&options.binary).await,
+        Some(Check::Io(faults)) => io::run(&options.binary, &faults, seed).await,
         Some(Check::Runs(triggers)) => runs::run(&options.binary, &triggers).await,
     }
 }

@@ -1,5 +1,6 @@
 //! The server as a process that can be killed.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -10,6 +11,8 @@ use petasos_testkit::{Client, ModelServer, within};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
+
+use crate::shim::Shim;
 
 pub(crate) const KEY: &str = "pk_crash_suite";
 
@@ -27,19 +30,49 @@ pub(crate) enum Start {
     Ready(Process),
     /// The server said this and ended.
     Refused(String),
+    /// The server was killed before it was ready.
+    Killed,
+}
+
+impl Start {
+    /// The server, which must be ready.
+    fn ready(self) -> Result<Process> {
+        match self {
+            Start::Ready(process) => Ok(process),
+            Start::Refused(message) => bail!("the server refuses to start: {message}"),
+            Start::Killed => bail!("the server was killed before it was ready"),
+        }
+    }
 }
 
 impl Process {
     /// Starts the server, which must work.
     pub(crate) async fn start(binary: &Path, home: &Path, model: &ModelServer) -> Result<Self> {
-        match Self::try_start(binary, home, model).await? {
-            Start::Ready(process) => Ok(process),
-            Start::Refused(message) => bail!("the server refuses to start: {message}"),
-        }
+        Self::try_start(binary, home, model).await?.ready()
+    }
+
+    /// Starts the server under the rules of a shim, which must work.
+    pub(crate) async fn start_with(
+        binary: &Path,
+        home: &Path,
+        model: &ModelServer,
+        shim: &Shim,
+    ) -> Result<Self> {
+        Self::launch(binary, home, model, Some(shim)).await?.ready()
     }
 
     /// Starts the server and waits until it says that it is ready, or ends.
     pub(crate) async fn try_start(binary: &Path, home: &Path, model: &ModelServer) -> Result<Start> {
+        Self::launch(binary, home, model, None).await
+    }
+
+    /// Starts the server under the rules of a shim, if there is one.
+    pub(crate) async fn launch(
+        binary: &Path,
+        home: &Path,
+        model: &ModelServer,
+        shim: Option<&Shim>,
+    ) -> Result<Start> {
         #[expect(clippy::disallowed_methods, reason = "the suite drives the binary from outside")]
         let mut command = Command::new(binary);
         command
@@ -51,6 +84,7 @@ impl Process {
             .env("PETASOS_LOG", "error")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            .envs(shim.map(Shim::environment).into_iter().flatten())
             .kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot start {}", binary.display()))?;
         let stdout = child.stdout.take().context("no standard output")?;
@@ -67,6 +101,9 @@ impl Process {
         let Some(first) = within("the server to be ready", lines.next_line()).await? else {
             let status = within("the server to end", child.wait()).await?;
             let message = errors.await?;
+            if status.signal() == Some(Signal::SIGKILL as i32) {
+                return Ok(Start::Killed);
+            }
             if status.code() != Some(1) {
                 bail!("the server ended with {status}: {message}");
             }
@@ -95,6 +132,15 @@ impl Process {
     /// SIGKILL: no handler runs, nothing is flushed.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         self.child.kill().await.context("cannot kill the server")
+    }
+
+    /// Waits until something else has killed the server.
+    pub(crate) async fn until_killed(mut self) -> Result<()> {
+        let status = within("the server to be killed", self.child.wait()).await?;
+        if status.signal() != Some(Signal::SIGKILL as i32) {
+            bail!("the server ended with {status}: {}", self.errors.await?);
+        }
+        Ok(())
     }
 
     /// SIGTERM: the server ends as it does every day. Returns what it wrote to its standard error.

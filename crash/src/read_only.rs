@@ -27,6 +27,7 @@ pub(crate) async fn run(binary: &Path) -> Result<()> {
                 println!("read-only disk at the start: 1 passed, 0 failed ({message})");
             }
             Start::Ready(_) => panic!("the server says that it is ready on a read-only disk"),
+            Start::Killed => panic!("something else killed the server"),
         },
         Err(reason) => println!("read-only disk at the start: SKIPPED, {reason}"),
     }

@@ -18,8 +18,14 @@ pub(crate) async fn receive(home: &Path) -> Result<Receiver> {
 }
 
 /// Checks that what came is the conversation that readers see, in its order and with equal bytes whenever it came
-/// again.
+/// again, and forgets it.
 pub(crate) async fn check(client: &Client, sessions: &[String], receiver: &Receiver) {
+    arrived(client, sessions, receiver).await;
+    receiver.forget();
+}
+
+/// Waits until all events of these sessions have come, and checks them.
+pub(crate) async fn arrived(client: &Client, sessions: &[String], receiver: &Receiver) {
     for session in sessions {
         let path = format!("/conversation/sessions/{session}/events?wait_for_data=0");
         let events = client.get(&path).await.expect(200).as_array().unwrap().clone();
@@ -32,7 +38,6 @@ pub(crate) async fn check(client: &Client, sessions: &[String], receiver: &Recei
             assert_eq!(*first, request.body, "{session}: what came again has other bytes");
         }
     }
-    receiver.forget();
 }
 
 /// What came for a session, without what came again.

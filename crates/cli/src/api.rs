@@ -181,6 +181,11 @@ impl Api {
         self.send(Method::Delete, path, None).await
     }
 
+    /// `DELETE` with a query.
+    pub(crate) async fn delete_with(&self, path: &str, query: &[(&str, &str)]) -> Result<Value> {
+        self.send(Method::Delete, &with_query(path, query), None).await
+    }
+
     /// Reads a list page by page, until it ends or `limit` entries are there.
     pub(crate) async fn list(&self, path: &str, query: &[(&str, &str)], limit: usize) -> Result<Listing> {
         self.list_named(path, query, limit, DATA).await

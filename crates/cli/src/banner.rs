@@ -7,6 +7,7 @@ use secrecy::ExposeSecret;
 use crate::admin_key::{AdminKey, Source};
 use crate::env;
 use crate::home::Home;
+use crate::output;
 
 /// What the banner tells.
 pub(crate) struct Banner<'a> {
@@ -16,10 +17,28 @@ pub(crate) struct Banner<'a> {
     pub(crate) address: SocketAddr,
     /// Where everything is kept.
     pub(crate) home: &'a Home,
-    /// The admin key, which is shown if it was made just now.
+    /// The admin key.
     pub(crate) admin_key: &'a AdminKey,
+    /// Who reads the banner.
+    pub(crate) reader: Reader,
     /// How many sessions go on.
     pub(crate) recovered: usize,
+}
+
+/// Who reads the banner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A person at a terminal, who is shown a new key once.
+    Terminal,
+    /// A journal, a file or a pipe, where a key would stay.
+    Other,
+}
+
+impl Reader {
+    /// Who reads what this process prints.
+    pub(crate) fn of_stdout() -> Self {
+        if output::stdout_is_terminal() { Reader::Terminal } else { Reader::Other }
+    }
 }
 
 /// The banner as text.
@@ -45,6 +64,9 @@ fn admin_key(banner: &Banner<'_>) -> String {
     let file = banner.home.admin_key();
     match banner.admin_key.source {
         Source::Environment => format!("is the one in {}", env::API_KEY),
+        Source::New if banner.reader == Reader::Other => {
+            format!("was made, and is kept in {}", file.display())
+        }
         Source::File => format!("is in {}", file.display()),
         Source::New => format!(
             "{}\n             shown only this once, and kept in {}",
@@ -91,16 +113,25 @@ mod tests {
     use crate::env::Environment;
 
     fn banner(source: Source, recovered: usize) -> String {
+        banner_for(Reader::Terminal, source, recovered)
+    }
+
+    fn banner_for(reader: Reader, source: Source, recovered: usize) -> String {
         let home = Home::find(Some(Path::new("/my home")), &Environment::default()).unwrap();
         let admin_key = AdminKey { key: SecretString::from("pk_secret"), source };
         let url = "http://127.0.0.1:7380".to_owned();
         let address = "127.0.0.1:7380".parse().unwrap();
-        text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered })
+        text(&Banner { url, address, home: &home, admin_key: &admin_key, reader, recovered })
     }
 
     #[test]
-    fn the_key_is_shown_only_when_it_is_new() {
+    fn the_key_is_shown_only_when_it_is_new_and_only_to_a_terminal() {
         assert!(banner(Source::New, 0).contains("pk_secret"));
+        let elsewhere = banner_for(Reader::Other, Source::New, 0);
+        assert!(
+            !elsewhere.contains("pk_secret") && elsewhere.contains("kept in /my home/admin.key"),
+            "{elsewhere}"
+        );
         assert!(!banner(Source::File, 0).contains("pk_secret"));
         assert!(!banner(Source::Environment, 0).contains("pk_secret"));
         assert!(banner(Source::Environment, 0).contains("Bearer $PETASOS_API_KEY"));

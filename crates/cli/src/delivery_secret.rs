@@ -1,18 +1,18 @@
-//! The secret that deliveries are signed with: given by the configuration, or kept in the home.
+//! The secret that the credentials of deliveries follow from, kept in the home unless the configuration gives one.
 
 use std::fs;
 use std::io::ErrorKind;
 
 use anyhow::{Context, Result};
 use petasos_net::webhook::{self, Signer};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
 use crate::home::Home;
 use crate::private_file;
 
-/// The signer with the home's secret, which is made if there is none.
-pub(crate) fn signer(home: &Home) -> Result<Signer> {
+/// The home's secret, which is made if there is none.
+pub(crate) fn read(home: &Home) -> Result<SecretString> {
     let path = home.delivery_secret();
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -28,13 +28,15 @@ pub(crate) fn signer(home: &Home) -> Result<Signer> {
                 .with_context(|| format!("cannot read the secret of deliveries in {}", path.display()));
         }
     };
-    text.trim().parse().with_context(|| {
+    let secret = SecretString::from(text.trim());
+    Signer::try_from(&secret).with_context(|| {
         format!(
             "the secret of deliveries in {} cannot be used; put it back, or remove the file and the next start makes a \
              new one, which receivers must be told",
             path.display()
         )
-    })
+    })?;
+    Ok(secret)
 }
 
 /// Two random UUIDs are 244 random bits from the system's generator.

@@ -21,6 +21,8 @@ pub(crate) const LOG: &str = "PETASOS_LOG";
 pub(crate) const URL: &str = "PETASOS_URL";
 /// Whether every configured hook may run.
 pub(crate) const ACCEPT_HOOKS: &str = "PETASOS_ACCEPT_HOOKS";
+/// The same, by the name that it has where the contract of hooks comes from.
+pub(crate) const HERMES_ACCEPT_HOOKS: &str = "HERMES_ACCEPT_HOOKS";
 /// Plugins of the working directory are used too.
 pub(crate) const ENABLE_PROJECT_PLUGINS: &str = "PETASOS_ENABLE_PROJECT_PLUGINS";
 /// No colours, not even on a terminal.
@@ -62,17 +64,18 @@ impl Environment {
 
     /// Whether every configured hook may run.
     pub(crate) fn accepts_hooks(&self) -> bool {
-        self.accept_hooks || self.is_on(ACCEPT_HOOKS)
+        self.accept_hooks || self.is_on(ACCEPT_HOOKS) || self.is_on(HERMES_ACCEPT_HOOKS)
     }
 
-    /// All variables that are text, without the key to the server: what hooks inherit.
-    pub(crate) fn without_our_key(&self) -> BTreeMap<String, String> {
+    /// The environment of hooks and plugins: all variables that are text, without the key to the server and without
+    /// what would have programs run code from the working directory.
+    pub(crate) fn for_user_code(&self) -> BTreeMap<String, String> {
         let text = |(name, value): (&OsString, &OsString)| {
             Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
         };
         let mut variables: BTreeMap<_, _> = self.variables.iter().filter_map(text).collect();
         variables.remove(API_KEY);
-        variables
+        petasos_hooks::hook_environment(variables)
     }
 
     /// The home directory of the user, not of Petasos.

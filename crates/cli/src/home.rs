@@ -28,11 +28,12 @@ impl Home {
 
     /// Makes the directory, for its owner only, unless it is there.
     pub(crate) fn create(&self) -> Result<()> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&self.path).with_context(|| format!("cannot create {}", self.path.display()))
+        create_private(&self.path)
+    }
+
+    /// Makes the directory in which hooks may keep logs, unless it is there.
+    pub(crate) fn create_logs(&self) -> Result<()> {
+        create_private(&self.path.join("logs"))
     }
 
     /// The directory itself.
@@ -128,6 +129,15 @@ impl Home {
             self.server(),
         ]
     }
+}
+
+/// Makes a directory for its owner only, unless it is there.
+fn create_private(path: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
 #[cfg(test)]

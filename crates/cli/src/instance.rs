@@ -8,24 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use petasos_engine::{Engine, Grace};
+use petasos_engine::{DeliveryCredentials, Engine, Grace};
 use petasos_models::Models;
-use petasos_sandbox::{Fallback, Sandbox, Settings, Supervisor};
+use petasos_sandbox::{Fallback, Report, Sandbox, Settings, Supervisor};
 use petasos_server::{Patience, Server};
 use petasos_store::sqlite::SqliteStore;
 use petasos_tools::mcp::McpServers;
-use petasos_tools::{Approvals, Toolbox, Workspaces};
+use petasos_tools::{Approvals, Toolbox, WorkspaceLimits, Workspaces};
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
 use crate::SUPERVISOR;
 use crate::agent_files::AgentFiles;
-use crate::config::{Config, DeliveryConfig};
+use crate::config::{Config, DeliveryConfig, WebApproval};
 use crate::home::Home;
 use crate::routine_files::RoutineFiles;
 use crate::talk::DEFAULT_MODEL;
 use crate::user_code::UserCode;
-use crate::{default_agent, delivery_secret, own_files};
+use crate::{default_agent, delivery_secret, open_files, own_files};
 
 /// How long turns and hooks may take to end when a server stops that others use.
 pub(crate) const SERVER_GRACE: Grace =
@@ -154,16 +154,18 @@ async fn bind(
         supervisor(),
     );
     let pages = petasos_net::Client::guarded(&config.net, config.guard.clone());
-    let mut tools = tools(config.sandbox, config.approvals, home, &store)?
-        .with_mcp(mcp)
-        .with_web(pages, config.search_engine);
+    let (tools, sandbox) = tools(config.sandbox, config.approvals, config.workspaces, home, &store)?;
+    let mut tools = tools.with_mcp(mcp).with_web(pages.clone(), config.search_engine);
+    if config.web_approval == WebApproval::Ask {
+        tools = tools.asking_before_web_extract(pages);
+    }
     user_code.add_tools(&mut tools, &config.plugins);
     let backups = petasos_server::Backups {
         store: Arc::new(store.clone()),
         directory: home.backups(),
         keep: config.backups_keep,
     };
-    let deliveries = deliveries(config.deliveries, &config.net, client.clone(), home, &admin_key)?;
+    let deliveries = deliveries(config.deliveries, &config.net, client.clone(), home)?;
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client).with_catalog(config.catalog),
@@ -176,6 +178,7 @@ async fn bind(
         hook_head_start: petasos_engine::HOOK_HEAD_START,
         memory: config.memory,
         unattended: config.unattended,
+        recovery_times: petasos_engine::RecoveryTimes::default(),
         callback_body: petasos_server::callback_body,
         skills: petasos_engine::SkillOptions {
             settings: config.skills,
@@ -193,9 +196,12 @@ async fn bind(
         max_body_bytes: config.max_body_bytes,
         keep_alive: KEEP_ALIVE,
         patience: Patience::default(),
+        max_connections: open_files::max_connections(),
         metrics_public: config.metrics_public,
         rate_limit: config.rate_limit,
+        unknown_fields: config.unknown_fields,
         backups: Some(backups),
+        sandbox,
     };
     match Server::bind(listen, options).await {
         Ok(server) => Ok((server, engine)),
@@ -210,17 +216,16 @@ fn deliveries(
     net: &petasos_net::Options,
     trusted: petasos_net::Client,
     home: &Home,
-    admin_key: &SecretString,
 ) -> Result<petasos_engine::DeliveryOptions> {
+    let secret = match config.secret {
+        Some(secret) => secret,
+        None => delivery_secret::read(home)?,
+    };
     Ok(petasos_engine::DeliveryOptions {
         guarded: petasos_net::Client::guarded(net, config.targets.guard().clone()),
         trusted,
         targets: config.targets,
-        signer: match config.signer {
-            Some(signer) => signer,
-            None => delivery_secret::signer(home)?,
-        },
-        bearer: config.token.unwrap_or_else(|| admin_key.clone()),
+        credentials: DeliveryCredentials::new(secret, config.token)?,
         event_webhook_url: config.event_webhook_url,
         settings: config.settings,
         new_view: petasos_server::conversation_view,
@@ -233,13 +238,19 @@ pub(crate) fn supervisor() -> Supervisor {
 }
 
 /// The built-in tools. Says in the log what confines their commands, if anything does not.
-fn tools(mut settings: Settings, approvals: Approvals, home: &Home, store: &SqliteStore) -> Result<Toolbox> {
+fn tools(
+    mut settings: Settings,
+    approvals: Approvals,
+    limits: WorkspaceLimits,
+    home: &Home,
+    store: &SqliteStore,
+) -> Result<(Toolbox, Report)> {
     let database = store.files();
     own_files::refuse_writable(&settings, home, &database)?;
     settings.hidden.push(home.path().to_owned());
     settings.hidden.extend(database);
     let sandbox = Sandbox::new(settings, supervisor());
-    let report = sandbox.report();
+    let report = sandbox.report().clone();
     match (&report.missing, report.fallback) {
         (Some(missing), Fallback::Refuse) => {
             tracing::warn!(missing, "agents cannot run commands; see petasos doctor");
@@ -247,13 +258,22 @@ fn tools(mut settings: Settings, approvals: Approvals, home: &Home, store: &Sqli
         (Some(missing), Fallback::Unconfined) => {
             tracing::warn!(missing, "agents run commands without a sandbox");
         }
-        (None, _) => {}
+        (None, _) => {
+            let broken: Vec<&str> = report.broken().collect();
+            if !broken.is_empty() {
+                tracing::warn!(
+                    not_kept = broken.join("; "),
+                    "commands of agents are confined less than they could be; see petasos doctor"
+                );
+            }
+        }
     }
-    Ok(Toolbox::builtin(petasos_tools::Options {
-        workspaces: Workspaces::new(home.workspaces()),
+    let tools = Toolbox::builtin(petasos_tools::Options {
+        workspaces: Workspaces::new(home.workspaces()).with_limits(limits),
         sandbox,
         approvals,
-    }))
+    });
+    Ok((tools, report))
 }
 
 /// Says why an address cannot be listened on, and what to do.

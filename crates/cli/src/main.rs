@@ -98,6 +98,7 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
         Command::Serve(args) => Box::pin(serve::run(args, environment)).await?,
         Command::Hooks(args) => return Box::pin(hooks::run(args, environment)).await,
         Command::Plugins(args) => commands::plugins::run(args, environment)?,
+        Command::Approvals(args) => commands::approvals::run(&args, environment)?,
         Command::Completions(args) => completions::run(args.shell)?,
         Command::OfPlugin(words) => return commands::of_plugin::run(&words, environment).await,
         Command::Keys(args) => {
@@ -122,6 +123,12 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
         Command::Deliveries(args) => {
             with_server(&args.connect, args.format, environment, async |api, format| {
                 commands::deliveries::run(api, args.command, format).await
+            })
+            .await?;
+        }
+        Command::Grants(args) => {
+            with_server(&args.connect, args.format, environment, async |api, format| {
+                commands::grants::run(api, args.command, format).await
             })
             .await?;
         }

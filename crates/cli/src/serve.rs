@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admin_key::AdminKey;
 use crate::args::ServeArgs;
-use crate::banner::{self, Banner};
+use crate::banner::{self, Banner, Reader};
 use crate::config::Config;
 use crate::env::Environment;
 use crate::home::Home;
@@ -56,7 +56,15 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     ServerFile::write(&home, instance.url(), &database, None, Owner::Serve)?;
     let (url, address) = (instance.url(), instance.address());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %address, recovered, "ready");
-    output::line(&banner::text(&Banner { url, address, home: &home, admin_key: &admin_key, recovered }))?;
+    let reader = Reader::of_stdout();
+    output::line(&banner::text(&Banner {
+        url,
+        address,
+        home: &home,
+        admin_key: &admin_key,
+        reader,
+        recovered,
+    }))?;
 
     instance.tell_startup();
     let stopped = instance.run(shutdown, SERVER_GRACE).await;

@@ -1,11 +1,9 @@
 //! Reads YAML, and says in one line where it is wrong.
 
 use anyhow::{Result, anyhow};
+use petasos_core::nearest::meant;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, UserMessageFormatter};
-
-/// How alike two words must be (1 is equal) to suggest one for the other.
-const ALIKE: f64 = 0.75;
 
 /// Reads a text; `name` is what people call it, for example its path.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, name: &str) -> Result<T> {
@@ -29,10 +27,7 @@ fn explain(error: &Error, name: &str) -> anyhow::Error {
 
 /// Says that a name is not known, and which one was probably meant.
 pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
-    let score = |candidate: &&&str| (strsim::jaro_winkler(name, candidate) * 1000.0) as u32;
-    let nearest = known.iter().max_by_key(score);
-    let near = nearest.filter(|candidate| strsim::jaro_winkler(name, candidate) >= ALIKE);
-    let hint = near.map(|candidate| format!("; did you mean {candidate}?")).unwrap_or_default();
+    let hint = meant(name, known).map(|candidate| format!("; did you mean {candidate}?")).unwrap_or_default();
     format!("unknown {what} {name:?}{hint} (known here: {})", known.join(", "))
 }
 

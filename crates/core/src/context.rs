@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::compaction::{shortened, summary_message};
-use crate::event::{Block, Compacted, Event, MessagePlace, Payload, StopReason, joined_text};
+use crate::event::{
+    Block, Compacted, Event, MessagePlace, Payload, StopReason, ToolResultTransformed, joined_text,
+};
 use crate::model::{AssistantPart, Message, ToolOutcome};
 use crate::weight;
 
@@ -33,6 +35,8 @@ pub struct Context {
     fresh: bool,
     /// The calls of the last assistant message, until all have results.
     open: Vec<OpenCall>,
+    /// Calls whose results came from outside and that the model has not answered yet.
+    from_outside: Vec<String>,
     /// What was said during a turn and no model call has seen yet.
     steers: BTreeMap<u64, Vec<Block>>,
     /// What others said while calls were open: it is read after their results.
@@ -80,6 +84,22 @@ impl Context {
         self.messages.iter().map(|(_, message)| message.clone()).collect()
     }
 
+    /// Takes all messages out of it, oldest first.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages).into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Takes those messages out of it, oldest first, that no later event changes, unless it is a compaction.
+    pub fn take_settled(&mut self) -> Vec<Message> {
+        // The agent may go on with the last message.
+        let last = self.messages.len().saturating_sub(1);
+        // Hooks may put another text in place of results that the model has not answered yet.
+        let is_result = |(_, message): &(u64, Message)| matches!(message, Message::ToolResults(_));
+        let results = self.messages.iter().rposition(is_result).filter(|_| !self.from_outside.is_empty());
+        let settled = self.messages.drain(..results.unwrap_or(last).min(last));
+        settled.map(|(_, message)| message).collect()
+    }
+
     /// About how much memory it takes, with what waits for the next model call.
     pub fn bytes(&self) -> usize {
         let noted = self.customer.iter().chain(&self.todo).map(|(_, text)| text);
@@ -89,6 +109,7 @@ impl Context {
         let steers: usize =
             self.steers.values().map(|content| size_of::<u64>() + weight::of_blocks(content)).sum();
         let open: usize = self.open.iter().map(OpenCall::bytes).sum();
+        let texts = texts + self.from_outside.iter().map(|id| weight::of_text(id)).sum::<usize>();
         texts + messages + steers + open
     }
 
@@ -108,6 +129,11 @@ impl Context {
     pub fn open_results(&self) -> Vec<ToolOutcome> {
         let done = self.open.iter().filter(|call| call.result.is_some()).cloned();
         done.map(|call| call.outcome(NOT_EXECUTED)).collect()
+    }
+
+    /// Calls whose results came from outside, which hooks may put another text in place of before the model reads them.
+    pub fn results_from_outside(&self) -> &[String] {
+        &self.from_outside
     }
 
     /// The place among the messages of the one that opened the newest turn.
@@ -218,21 +244,28 @@ impl Context {
                 self.result(result.tool_use_id.as_str(), result.content.clone(), result.is_error);
             }
             Payload::UserCustomToolResult(result) => {
-                self.result(result.tool_use_id.as_str(), result.content.clone(), result.is_error);
+                self.outside_result(result.tool_use_id.as_str(), result.content.clone(), result.is_error);
             }
             Payload::UserClarifyResult(result) => {
-                self.result(result.request_id.as_str(), vec![Block::text(result.told())], false);
+                self.outside_result(result.request_id.as_str(), vec![Block::text(result.told())], false);
             }
             Payload::UserSecretResult(answered) => {
-                self.result(answered.request_id.as_str(), vec![Block::text(SECRET_SUPPLIED)], false);
+                self.outside_result(answered.request_id.as_str(), vec![Block::text(SECRET_SUPPLIED)], false);
             }
             Payload::ActionExpired(expired) => {
                 if let Some(text) = expired.told() {
-                    self.result(&expired.id, vec![Block::text(text)], true);
+                    self.outside_result(&expired.id, vec![Block::text(text)], true);
                 }
             }
+            Payload::ToolResultTransformed(transformed) => self.transform_result(transformed),
             _ => {}
         }
+    }
+
+    /// Lets the model read another text in place of a result.
+    pub fn transform_result(&mut self, transformed: &ToolResultTransformed) {
+        self.from_outside.retain(|id| *id != transformed.tool_use_id);
+        replace_result(self.messages.iter_mut().map(|(_, message)| message), transformed);
     }
 
     /// What the agent says next belongs to a new message.
@@ -289,6 +322,8 @@ impl Context {
             _ => self.messages.push((at, Message::Assistant(vec![part]))),
         }
         self.fresh = false;
+        // The model has read them as they are.
+        self.from_outside.clear();
     }
 
     fn call(&mut self, at: u64, id: &str, name: &str, input: Map<String, Value>) {
@@ -300,6 +335,11 @@ impl Context {
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id && call.result.is_none()) {
             call.result = Some((content, is_error));
         }
+    }
+
+    fn outside_result(&mut self, id: &str, content: Vec<Block>, is_error: bool) {
+        self.result(id, content, is_error);
+        self.from_outside.push(id.to_owned());
     }
 
     /// Turns the open calls into one message of results; those without one get `otherwise`.
@@ -315,6 +355,22 @@ impl Context {
         self.messages.push((at, Message::ToolResults(outcomes)));
         let asides = std::mem::take(&mut self.asides);
         self.messages.extend(asides.into_iter().map(|text| (at, Message::User(vec![Block::text(text)]))));
+    }
+}
+
+/// Puts another text in place of the result of a call. Hooks are asked when the next model call has begun, and with it
+/// the message of results is complete.
+/// Puts another text in place of a result, the newest of its call.
+pub fn replace_result<'a>(
+    messages: impl IntoIterator<Item = &'a mut Message, IntoIter: DoubleEndedIterator>,
+    transformed: &ToolResultTransformed,
+) {
+    let outcomes = messages.into_iter().rev().filter_map(|message| match message {
+        Message::ToolResults(outcomes) => Some(outcomes),
+        _ => None,
+    });
+    if let Some(outcome) = outcomes.flatten().find(|outcome| outcome.id == transformed.tool_use_id) {
+        transformed.text.clone_into(&mut outcome.text);
     }
 }
 

@@ -5,7 +5,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Number, Value, json};
 
-use crate::agent::{McpServer, ToolEntry};
+use crate::agent::{McpServer, ToolEntry, built_in_tools};
 use crate::ids::{AgentId, RoutineId, TenantId};
 
 /// A routine as it is kept.
@@ -94,11 +94,15 @@ pub struct InlineAgent {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
     /// Its tools, as in the definition of an agent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default = "built_in_tools", skip_serializing_if = "are_built_in_tools")]
     pub tools: Vec<ToolEntry>,
     /// Its MCP servers, as in the definition of an agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mcp_servers: Vec<McpServer>,
+}
+
+fn are_built_in_tools(tools: &[ToolEntry]) -> bool {
+    *tools == built_in_tools()
 }
 
 /// What happens to a run when a tool call fails.

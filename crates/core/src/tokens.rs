@@ -126,6 +126,7 @@ impl ContextSize {
             Payload::RunReminded(reminded) => of_text(&reminded.text),
             Payload::UserCustomToolResult(result) => of_blocks(&result.content),
             Payload::UserClarifyResult(result) => of_text(&result.answer),
+            Payload::ToolResultTransformed(transformed) => of_text(&transformed.text),
             Payload::ToolResult(result) | Payload::McpToolResult(result) => of_blocks(&result.content),
             _ if self.answer_counted => 0,
             Payload::AgentMessage(message) => of_text(&message.text),

@@ -50,6 +50,11 @@ pub(crate) enum Report {
         /// What `pre_llm_call` said, if it was asked: text for the user's message in every model call of the turn.
         injected: Option<String>,
     },
+    /// The first text of a reply arrived, for sessions whose readers are told so.
+    TextBegan {
+        /// Which model call of the turn says it.
+        call: u32,
+    },
     /// Something for the log while it goes on.
     Note {
         /// What the step is told.
@@ -97,8 +102,11 @@ pub(crate) async fn run(
         End::Failed { cause, ailment } => {
             tracing::error!(%session_id, cause, "the session stops and is picked up again from its log");
             close(&shared, (tenant.clone(), session_id.clone()), &mut mailbox, || {
-                let context = "the session could not be written".to_owned();
-                Error::Store(petasos_store::Error::Failed { context, source: cause.clone().into() })
+                let (context, source) = ("the session could not be written".to_owned(), cause.clone().into());
+                Error::Store(match ailment {
+                    Ailment::FullStore => petasos_store::Error::Full { context, source },
+                    _ => petasos_store::Error::Failed { context, source },
+                })
             });
             rest_and_wake(shared, tenant, session_id, ailment);
         }
@@ -124,6 +132,7 @@ impl End {
     pub(crate) fn failed(error: &Error) -> Self {
         let ailment = match error {
             Error::Store(petasos_store::Error::Damaged { .. }) => Ailment::Damage,
+            Error::Store(petasos_store::Error::Full { .. }) => Ailment::FullStore,
             _ => Ailment::Passing,
         };
         End::Failed { cause: with_cause(error), ailment }

@@ -3,6 +3,7 @@
 use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::{AgentId, TenantId};
 use petasos_store::{Page, PageRequest};
+use petasos_tools::{all_names, clarify, delegate_task, request_secret};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -21,6 +22,17 @@ pub struct AgentChange {
 impl Engine {
     /// Keeps a new agent, under a name of its own or a new one.
     pub async fn create_agent(
+        &self,
+        tenant: &TenantId,
+        id: Option<AgentId>,
+        definition: AgentDefinition,
+    ) -> Result<AgentVersion> {
+        self.validate_tool_names(&definition)?;
+        self.keep_agent(tenant, id, definition).await
+    }
+
+    /// Keeps a new agent, whatever its tools are called: those of one that comes from elsewhere may not be here.
+    pub(crate) async fn keep_agent(
         &self,
         tenant: &TenantId,
         id: Option<AgentId>,
@@ -58,6 +70,14 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn validate_tool_names(&self, definition: &AgentDefinition) -> Result<()> {
+        let of_toolbox: Vec<String> = self.shared.tools.iter().map(|tool| tool.spec().name).collect();
+        let of_engine = [clarify::NAME, request_secret::NAME, delegate_task::NAME];
+        let names = of_toolbox.iter().map(String::as_str).chain(of_engine);
+        let names: Vec<&str> = names.flat_map(all_names).collect();
+        Ok(definition.validate_tool_names(&names)?)
     }
 
     /// One version of an agent, the newest unless another is named.
@@ -98,6 +118,10 @@ impl Engine {
             self.validate(tenant, &definition)?;
             if definition == current.definition {
                 return Ok(current);
+            }
+            // A plugin may have gone since: what is not being changed is not held against it.
+            if definition.tools != current.definition.tools {
+                self.validate_tool_names(&definition)?;
             }
             if definition.metadata != current.definition.metadata {
                 self.shared.deliveries.check_metadata(&definition.metadata)?;

@@ -17,7 +17,7 @@ use petasos_core::event::UserInterrupt;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::session::SessionHeader;
-use petasos_core::step::{Input, Opening, UserEvent};
+use petasos_core::step::{Input, Opening, ReadOnlyCalls, UserEvent};
 use tokio::sync::mpsc;
 
 use crate::actor::{Command, End, Report};
@@ -25,11 +25,12 @@ use crate::deliveries::SessionOutbox;
 use crate::effects::UnderWay;
 use crate::ended_calls::EndedCalls;
 use crate::engine::{Shared, now};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::feed::{Feed, lock};
 use crate::load;
 use crate::mcp::McpTools;
 use crate::observers::ToldEnds;
+use crate::recovery::{Hold, TURN_GIVEN_UP};
 use crate::warm::{self, Fold};
 
 /// The session while it is awake.
@@ -105,7 +106,13 @@ impl Actor {
     /// Drives the session until nothing is left to do, or something happens that it cannot live with.
     pub(crate) async fn live(mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<End> {
         let passwords = self.shared.secrets.passwords(&self.header.id);
-        self.insist(Input::Recover { passwords }).await?;
+        let hold = self.shared.recovery.set_aside.hold_of(&self.header.tenant, &self.header.id);
+        let is_told = hold == Hold::TellUnknown;
+        let read_only_calls = if is_told { ReadOnlyCalls::SetAside } else { ReadOnlyCalls::RunAgain };
+        self.insist(Input::Recover { passwords, read_only_calls }).await?;
+        if hold == Hold::EndTurn {
+            self.insist(Input::GivenUp { message: TURN_GIVEN_UP.to_owned() }).await?;
+        }
         if self.resumed && self.is_orphan().await {
             self.insist(interrupt("The session that gave this work no longer waits for it.")).await?;
         }
@@ -165,6 +172,7 @@ impl Actor {
     async fn report(&mut self, report: Report) -> Result<()> {
         let (effect, input, injected) = match report {
             Report::Ended { effect, input, injected } => (effect, input, injected),
+            Report::TextBegan { call } => return self.announce_text(call).await,
             Report::Note { input, written } => {
                 self.insist(input).await?;
                 // Whoever wrote it may have been stopped in the meantime.
@@ -181,6 +189,24 @@ impl Actor {
             self.injected = injected;
         }
         self.insist(input).await
+    }
+}
+
+impl Actor {
+    /// Appends that the text of a reply is on its way. Readers are shown the text itself in the meantime; an announcement
+    /// that cannot be written now is left to the end of the call.
+    async fn announce_text(&mut self, call: u32) -> Result<()> {
+        if !self.inbox.is_empty() {
+            // The reply is complete by now, and announced with what comes of it.
+            return Ok(());
+        }
+        match self.feed_input(Input::TextBegan { call }).await {
+            Err(Error::Store(error)) if !matches!(error, petasos_store::Error::Stale { .. }) => {
+                tracing::debug!(session_id = %self.header.id, %error, "the start of a reply was not written");
+                Ok(())
+            }
+            other => other.map(drop),
+        }
     }
 }
 

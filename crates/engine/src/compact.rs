@@ -3,17 +3,14 @@
 //! Whatever happens on the way, the turn goes on: without a summary from a model there is a plain one. What is decided
 //! here is in the log before it counts; the log itself stays as it is.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
-use petasos_core::agent::AgentDefinition;
-use petasos_core::budget::Allowances;
 use petasos_core::compaction::{self, Budget, Plan};
 use petasos_core::context::Context;
 use petasos_core::event::{Block, Compacted, Failure, ModelFinished};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
-use petasos_core::session::SessionHeader;
 use petasos_core::step::Input;
 use petasos_core::tokens::{ContextSize, of_text};
 use petasos_models::Delta;
@@ -21,8 +18,8 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use crate::actor::Report;
-use crate::engine::Shared;
-use crate::spending;
+use crate::surroundings::Surroundings;
+use crate::{outside_results, spending};
 
 /// What the model is told to write.
 const INSTRUCTIONS: &str = "\
@@ -42,11 +39,7 @@ const MAX_TRANSCRIPT: u64 = 600_000;
 
 /// One compaction.
 pub(crate) struct Compaction {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) header: Arc<SessionHeader>,
-    pub(crate) agent: Arc<AgentDefinition>,
-    /// How often somebody let the turn go on over a budget.
-    pub(crate) allowances: Allowances,
+    pub(crate) around: Surroundings,
     pub(crate) context: Context,
     pub(crate) size: ContextSize,
     /// How many model calls the turn has made.
@@ -58,11 +51,12 @@ pub(crate) struct Compaction {
 }
 
 /// Compacts and reports what came of it, whatever happens on the way.
-pub(crate) async fn run(job: Compaction) {
-    let span = tracing::info_span!("compaction", session_id = %job.header.id, tokens = job.size.tokens());
+pub(crate) async fn run(mut job: Compaction) {
+    let span =
+        tracing::info_span!("compaction", session_id = %job.around.header.id, tokens = job.size.tokens());
     let executed = AssertUnwindSafe(job.execute()).catch_unwind().instrument(span).await;
     let (compacted, summary_call) = executed.unwrap_or_else(|_| {
-        tracing::error!(session_id = %job.header.id, "the compaction ended in a bug; the turn goes on without it");
+        tracing::error!(session_id = %job.around.header.id, "the compaction ended in a bug; the turn goes on without it");
         (job.nothing(), None)
     });
     let input = Input::CompactionFinished { call: job.call, compacted, summary_call };
@@ -71,8 +65,16 @@ pub(crate) async fn run(job: Compaction) {
 }
 
 impl Compaction {
-    async fn execute(&self) -> (Compacted, Option<ModelFinished>) {
-        let mut compact_at = self.shared.models.catalog().compact_at(&self.agent.model);
+    async fn execute(&mut self) -> (Compacted, Option<ModelFinished>) {
+        // A summary must not say what the model would never have read.
+        let (ids, messages) = (self.context.results_from_outside().to_vec(), self.context.messages());
+        let nothing_known = HashMap::new();
+        for transformed in
+            outside_results::transform(&self.around, &self.reports, &ids, &messages, &nothing_known).await
+        {
+            self.context.transform_result(&transformed);
+        }
+        let mut compact_at = self.around.shared.models.catalog().compact_at(&self.around.agent.model);
         if self.refused {
             // What was refused is too long, whatever we believe about the model.
             compact_at = compact_at.min(self.size.tokens() / 4 * 3);
@@ -97,7 +99,7 @@ impl Compaction {
 
     /// A summary by the model, or a plain one if it fails; and the model call for the log.
     async fn summarise(&self, messages: &[Message]) -> (String, ModelFinished) {
-        let model = self.agent.model.clone();
+        let model = self.around.agent.model.clone();
         let finished = ModelFinished { call: self.call, model, ..ModelFinished::default() };
         match self.ask(messages).await {
             Ok(answer) => {
@@ -110,7 +112,7 @@ impl Compaction {
                 (summary, ModelFinished { usage: answer.usage, ..finished })
             }
             Err(failure) => {
-                tracing::warn!(session_id = %self.header.id, error = failure.message, "no summary could be made");
+                tracing::warn!(session_id = %self.around.header.id, error = failure.message, "no summary could be made");
                 (compaction::plain_summary(messages), ModelFinished { error: Some(failure), ..finished })
             }
         }
@@ -119,10 +121,10 @@ impl Compaction {
     async fn ask(&self, messages: &[Message]) -> Result<Answer, Failure> {
         let failure =
             |error: petasos_models::Error| Failure { code: error.code.to_owned(), message: error.message };
-        spending::check(&self.shared, &self.header, &self.allowances).await?;
-        let catalog = self.shared.models.catalog();
-        let (model, name) = self.shared.models.resolve(&self.agent.model).map_err(failure)?;
-        let window = catalog.context_window(&self.agent.model);
+        spending::check(&self.around.shared, &self.around.header, &self.around.allowances).await?;
+        let catalog = self.around.shared.models.catalog();
+        let (model, name) = self.around.shared.models.resolve(&self.around.agent.model).map_err(failure)?;
+        let window = catalog.context_window(&self.around.agent.model);
         let readable = if self.refused { window.min(self.size.tokens() / 2) } else { window };
         // At two characters for a token it fits in any language that has an alphabet, with room for the answer.
         let most = usize::try_from(readable.saturating_mul(2).min(MAX_TRANSCRIPT)).unwrap_or(usize::MAX);
@@ -137,11 +139,11 @@ impl Compaction {
         });
         while let Some(delta) = stream.next().await {
             if let Delta::Finished(mut answer) = delta.map_err(failure)? {
-                answer.usage.cost_nanos = catalog.cost_nanos(&self.agent.model, &answer.usage);
+                answer.usage.cost_nanos = catalog.cost_nanos(&self.around.agent.model, &answer.usage);
                 return Ok(answer);
             }
         }
-        let message = format!("{} ended its answer without finishing it.", self.agent.model);
+        let message = format!("{} ended its answer without finishing it.", self.around.agent.model);
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
     }
 }

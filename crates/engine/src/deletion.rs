@@ -93,6 +93,7 @@ pub(crate) fn remove_files(shared: &Arc<Shared>, own: SessionWorkspace) {
 pub(crate) async fn clear_up(shared: &Arc<Shared>, tenant: &TenantId, id: &SessionId) {
     end_waiting_runs(shared, tenant, id).await;
     shared.resting.forget(id);
+    shared.recovery.set_aside.session_gone(tenant, id);
     shared.secrets.forget(id);
     shared.feeds.get(id).close();
 }

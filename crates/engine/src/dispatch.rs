@@ -65,6 +65,7 @@ impl ToolRun {
                     created_at: now(),
                     preview: None,
                     danger: None,
+                    patterns: Vec::new(),
                     budget: None,
                     threads: BTreeMap::new(),
                 };

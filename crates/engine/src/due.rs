@@ -15,7 +15,7 @@ use crate::error::Result;
 /// How long to wait after something could not be done.
 pub(crate) const AFTER_TROUBLE: Duration = Duration::from_secs(5);
 /// The longest sleep; clocks may be set.
-const LONGEST: Duration = Duration::from_secs(60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 
 /// Does `work` now, whenever it said that there is more, and whenever `changed` is told, until `closing`. `what` names
 /// it in the log.

@@ -23,6 +23,7 @@ use crate::awake::Actor;
 use crate::engine::now;
 use crate::error::Result;
 use crate::feed::ends_a_call;
+use crate::recovery::Hold;
 use crate::surroundings::Surroundings;
 use crate::{compact, load, model_call, tool_run};
 
@@ -48,6 +49,9 @@ pub(crate) struct Early {
 impl Actor {
     /// Starts what the state wants and is not under way, and stops what it no longer wants.
     pub(crate) async fn reconcile(&mut self) -> Result<()> {
+        if self.shared.recovery.set_aside.hold_of(&self.header.tenant, &self.header.id) == Hold::Wait {
+            return Ok(());
+        }
         let wanted = step::effects(&self.state, &self.limits);
         self.under_way.retain(|under_way| wanted.contains(&under_way.effect));
         for effect in wanted {
@@ -129,10 +133,7 @@ impl Actor {
                 let context = self.take_context().await?;
                 self.context = Some(context.clone());
                 self.shared.tasks.spawn(compact::run(compact::Compaction {
-                    shared: Arc::clone(&self.shared),
-                    header: Arc::clone(&self.header),
-                    agent: Arc::clone(&self.agent),
-                    allowances: allowances(&self.state),
+                    around: self.surroundings(&self.state),
                     context,
                     size: self.state.context.clone(),
                     call: *call,
@@ -253,6 +254,7 @@ impl Actor {
             live_call,
             system: context.system(&instructions),
             messages: context.messages(),
+            outside_results: context.results_from_outside().to_vec(),
             turn_message: context.turn_message(),
             user_message: context.task().to_owned(),
             call,

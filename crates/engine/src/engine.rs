@@ -27,6 +27,7 @@ use crate::memory::{MemorySettings, MemoryTool};
 use crate::metrics::Metrics;
 use crate::observers::Observers;
 use crate::own_workspace;
+use crate::recovery::{Hold, Recovery, RecoveryTimes};
 use crate::rest::Resting;
 use crate::routines::{CallbackBody, Runs};
 use crate::secrets::Secrets;
@@ -70,6 +71,8 @@ pub struct Options {
     pub unattended: Unattended,
     /// What a run that is settled looks like where it reports.
     pub callback_body: CallbackBody,
+    /// How long things take that crash loops are told by.
+    pub recovery_times: RecoveryTimes,
 }
 
 /// What happens to a call that a person would have to allow, in a run or a subagent that nobody attends.
@@ -129,6 +132,7 @@ pub(crate) struct Shared {
     pub(crate) tasks: TaskTracker,
     pub(crate) observers: Observers,
     pub(crate) resting: Resting,
+    pub(crate) recovery: Recovery,
     pub(crate) warm: Warm,
     pub(crate) injected: Injected,
     pub(crate) expiry: Expiry,
@@ -142,8 +146,9 @@ pub(crate) struct Shared {
 impl Engine {
     /// Makes an engine. Call [`Engine::recover`] before serving.
     pub fn new(options: Options) -> Self {
-        let skills = Arc::new(Skills::new(Arc::clone(&options.store), options.skills));
         let mut tools = options.tools;
+        let pool = tools.workspaces().map(|workspaces| workspaces.pool().clone()).unwrap_or_default();
+        let skills = Arc::new(Skills::new(Arc::clone(&options.store), options.skills, pool));
         // These work on what the store keeps for users, so they are made here.
         tools.add(MemoryTool { store: Arc::clone(&options.store), settings: options.memory });
         tools.add(SessionSearch(Arc::clone(&options.store)));
@@ -170,6 +175,7 @@ impl Engine {
             tasks: TaskTracker::new(),
             observers: Observers::default(),
             resting: Resting::default(),
+            recovery: Recovery::new(options.recovery_times),
             warm: Warm::default(),
             injected: Injected::default(),
             expiry: Expiry::default(),
@@ -184,10 +190,13 @@ impl Engine {
     /// wait for somebody and to send what is to be delivered, and gets runs and schedules going. Returns how many were
     /// woken. Call it once.
     pub async fn recover(&self) -> Result<usize> {
+        self.begin_recovery().await?;
         self.shared.tasks.spawn(deliveries::run(Arc::clone(&self.shared)));
         let running = self.shared.store.running_sessions().await?;
         for (tenant, session_id) in &running {
-            wake(&self.shared, tenant, session_id);
+            if self.shared.recovery.set_aside.hold_of(tenant, session_id) != Hold::Wait {
+                wake(&self.shared, tenant, session_id);
+            }
         }
         self.shared.tasks.spawn(expiry::watch(Arc::clone(&self.shared)));
         self.shared.tasks.spawn(own_workspace::remove_noted(Arc::clone(&self.shared)));
@@ -210,6 +219,7 @@ impl Engine {
         self.shared.feeds.close_all();
         self.shared.tasks.wait().await;
         self.shared.observers.told().await;
+        self.end_recovery().await;
     }
 
     /// Waits until hooks were told of everything, and those that nobody waits for have ended.
@@ -230,7 +240,8 @@ impl Engine {
 
     /// What is wrong although everything goes on, for people who look after the server.
     pub fn problems(&self) -> Vec<String> {
-        self.shared.hooks.problems()
+        let of_store = self.shared.store.problem();
+        of_store.into_iter().chain(self.shared.hooks.problems()).collect()
     }
 
     /// What the store has done.

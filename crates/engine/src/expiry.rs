@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
+use petasos_core::recovery::WorkKind;
 use petasos_store::Expiring;
 use tokio::sync::Notify;
 
@@ -35,14 +36,19 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 async fn look(shared: &Arc<Shared>) -> Result<Option<Timestamp>> {
     let expiring = shared.store.expiring_sessions(AT_ONCE).await?;
     let now = now();
-    let due = expiring.iter().filter(|session| session.at <= now);
+    let count = expiring.iter().filter(|session| session.at <= now).count();
+    let is_held = |session: &&Expiring| {
+        let Expiring { tenant, session_id, .. } = session;
+        shared.recovery.set_aside.holds(WorkKind::Expiry, tenant, session_id.as_str())
+    };
+    let due = expiring.iter().take(count).filter(|session| !is_held(session));
     let expired = join_all(due.map(|session| expire(shared, session))).await;
-    let count = expired.len();
+    let is_any = !expired.is_empty();
     expired.into_iter().collect::<Result<()>>()?;
     Ok(match expiring.get(count) {
         Some(next) => Some(next.at),
         // There may be more than were asked for.
-        None => (count == AT_ONCE).then_some(now),
+        None => (is_any && count == AT_ONCE).then_some(now),
     })
 }
 

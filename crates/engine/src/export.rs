@@ -13,6 +13,8 @@ use crate::error::{Error, Result};
 
 /// Events that are in memory at the same time.
 const PAGE: usize = 200;
+/// The most bytes of them.
+const MAX_BYTES: usize = 128 * 1024;
 
 /// A session that is being exported, as it was when that began.
 pub struct Export {
@@ -73,6 +75,7 @@ async fn events(
     types: Vec<String>,
     limit: usize,
 ) -> Result<Vec<Event>> {
-    let query = EventQuery { after: Some(after), before, types, order: Order::Ascending, limit };
-    Ok(store.events(id, query).await?)
+    let (order, max_bytes) = (Order::Ascending, MAX_BYTES);
+    let query = EventQuery { after: Some(after), before, types, order, limit, max_bytes };
+    Ok(store.events(id, query).await?.events)
 }

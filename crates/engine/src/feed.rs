@@ -81,6 +81,35 @@ pub(crate) struct Inner {
     pub(crate) live: LiveCall,
     /// Whether the session is gone or the server stops.
     pub(crate) closed: bool,
+    /// How many readers are shown what is being said.
+    listeners: usize,
+}
+
+impl Inner {
+    /// One more reader is shown what is being said.
+    pub(crate) fn add_listener(&mut self) {
+        self.listeners += 1;
+    }
+
+    /// A reader goes away, or is no longer shown what is being said.
+    pub(crate) fn remove_listener(&mut self) {
+        self.listeners = self.listeners.saturating_sub(1);
+    }
+
+    /// The model call under way ended with this event. The rest of what it said is for those who listened.
+    fn end_call(&mut self, ended_at: u64) {
+        if self.live.ended_at.is_none() {
+            self.live.ended_at = Some(ended_at);
+            self.live.unshown = self.listeners;
+            self.live.forget_if_shown();
+        }
+    }
+
+    /// A reader has shown all of the call that ended, or never will.
+    pub(crate) fn was_shown(&mut self) {
+        self.live.unshown = self.live.unshown.saturating_sub(1);
+        self.live.forget_if_shown();
+    }
 }
 
 /// What a model call has said so far.
@@ -96,9 +125,18 @@ pub(crate) struct LiveCall {
     pub(crate) ended_at: Option<u64>,
     /// What it says while it may be about to be cut off, and nobody is shown yet.
     held: Option<Vec<Segment>>,
+    /// How many readers have yet to show the rest of it, once it has ended.
+    unshown: usize,
 }
 
 impl LiveCall {
+    /// What was said is in the log. Nobody needs it here once all have shown it.
+    fn forget_if_shown(&mut self) {
+        if self.unshown == 0 {
+            self.segments = Vec::new();
+        }
+    }
+
     fn say(&mut self, kind: LiveKind, text: &str) {
         let segments = self.held.as_mut().unwrap_or(&mut self.segments);
         match segments.last_mut() {
@@ -134,7 +172,7 @@ impl Feed {
         if inner.last_sequence < sequence {
             // The actor before wrote this and failed before it could show it. What its model call said is over.
             let first = inner.last_sequence + 1;
-            inner.live.ended_at.get_or_insert(first);
+            inner.end_call(first);
             inner.last_sequence = sequence;
             inner.recent.clear();
         }
@@ -165,7 +203,7 @@ impl Feed {
             let surplus = inner.recent.len().saturating_sub(RECENT);
             inner.recent.drain(..surplus);
             if inner.live.number > 0 && inner.live.ended_at.is_none() && events.iter().any(ends_a_call) {
-                inner.live.ended_at = Some(first.sequence);
+                inner.end_call(first.sequence);
             }
             inner.live.show_held();
         }
@@ -224,7 +262,7 @@ impl Feed {
     }
 
     /// The actor goes to sleep: readers that are behind go to the log. What was said last is not there in pieces, so
-    /// it stays for those that are yet to show the end of it.
+    /// it stays until those that heard the beginning have shown the end of it.
     pub(crate) fn forget(&self) {
         self.lock().recent = VecDeque::new();
     }
@@ -260,6 +298,8 @@ mod tests {
     #[test]
     fn what_is_held_back_is_shown_unless_the_call_is_cut_off() {
         let feed = Feeds::default().get(&"session_1".parse().unwrap());
+        // What was said stays for somebody who has yet to show it.
+        feed.lock().add_listener();
         let call = feed.begin_call(false);
         feed.say(call, LiveKind::Text, "one ");
         assert_eq!(feed.hold(), "one ");

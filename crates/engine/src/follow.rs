@@ -5,7 +5,7 @@ use std::time::Duration;
 use petasos_core::amendments::Amendments;
 use petasos_core::event::{Payload, StopReason};
 use petasos_core::ids::{SessionId, TenantId};
-use petasos_store::{EventQuery, Order};
+use petasos_store::{EventBatch, EventQuery, LOG_BATCH_BYTES, Order};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -67,15 +67,16 @@ impl Engine {
                 types: vec!["session.status_idle".to_owned()],
                 order: Order::Descending,
                 limit: PAUSES,
+                max_bytes: LOG_BATCH_BYTES,
             };
-            let idle = self.shared.store.events(id, query).await?;
+            let EventBatch { events: idle, has_more } = self.shared.store.events(id, query).await?;
             let ends = idle.iter().find(|event| match &event.payload {
                 Payload::StatusIdle(idle) => !matches!(idle.stop_reason, StopReason::RequiresAction { .. }),
                 _ => false,
             });
             match (ends, idle.last()) {
                 (Some(end), _) => return Ok(end.sequence),
-                (None, Some(oldest)) if idle.len() == PAUSES => before = oldest.sequence,
+                (None, Some(oldest)) if has_more => before = oldest.sequence,
                 (None, _) => return Ok(0),
             }
         }

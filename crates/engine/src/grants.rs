@@ -1,25 +1,44 @@
-//! Tools that a user allowed an agent for good, as applications list and revoke them.
+//! Permissions that users gave agents for good, as applications list and revoke them.
 
-use petasos_core::memory::UserScope;
+use petasos_core::ids::{AgentId, TenantId};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 
+/// A permission that a user gave an agent for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserGrant {
+    /// The user who gave it.
+    pub user_id: String,
+    /// The permission, as [`petasos_core::grant::Grant`] reads it.
+    pub text: String,
+}
+
 impl Engine {
-    /// The tools that an agent may use for a user without asking.
-    pub async fn grants(&self, scope: &UserScope) -> Result<Vec<String>> {
-        let UserScope { tenant, agent_id, user_id } = scope;
+    /// The permissions that an agent has from one user, or from all of them.
+    pub async fn grants(
+        &self,
+        tenant: &TenantId,
+        agent_id: &AgentId,
+        user_id: Option<&str>,
+    ) -> Result<Vec<UserGrant>> {
         self.agent(tenant, agent_id, None).await?;
-        Ok(self.shared.store.grants(tenant, agent_id, user_id).await?)
+        let all = match user_id {
+            Some(user_id) => {
+                let texts = self.shared.store.grants(tenant, agent_id, user_id).await?;
+                texts.into_iter().map(|text| (user_id.to_owned(), text)).collect()
+            }
+            None => self.shared.store.agent_grants(tenant, agent_id).await?,
+        };
+        Ok(all.into_iter().map(|(user_id, text)| UserGrant { user_id, text }).collect())
     }
 
-    /// Takes a grant back: the tool asks again.
-    pub async fn revoke_grant(&self, scope: &UserScope, tool: &str) -> Result<()> {
-        let UserScope { tenant, agent_id, user_id } = scope;
-        self.agent(tenant, agent_id, None).await?;
-        match self.shared.store.revoke_grant(tenant, agent_id, user_id, tool).await? {
+    /// Revokes a grant: the calls that it allowed ask again.
+    pub async fn revoke_grant(&self, tenant: &TenantId, agent_id: &AgentId, grant: &UserGrant) -> Result<()> {
+        let UserGrant { user_id, text } = grant;
+        match self.shared.store.revoke_grant(tenant, agent_id, user_id, text).await? {
             true => Ok(()),
-            false => Err(Error::NotFound { kind: "grant", id: tool.to_owned() }),
+            false => Err(Error::NotFound { kind: "grant", id: text.clone() }),
         }
     }
 }

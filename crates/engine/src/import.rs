@@ -11,7 +11,7 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::metadata::metadata_problem;
 use petasos_core::session::{SessionRecord, SessionView, Status};
-use petasos_core::step::{self, Input, Opening, UserEvent};
+use petasos_core::step::{self, Input, Opening, ReadOnlyCalls, UserEvent};
 use petasos_store::{Append, Outbox};
 use uuid::Uuid;
 
@@ -94,7 +94,7 @@ impl Engine {
         if store.session(tenant, new).await?.is_some() {
             return Err(Error::AlreadyExists { kind: "session", id: new.to_string() });
         }
-        let made = self.create_agent(tenant, Some(id.clone()), header.agent.definition.clone()).await?;
+        let made = self.keep_agent(tenant, Some(id.clone()), header.agent.definition.clone()).await?;
         Ok(made.version)
     }
 }
@@ -159,8 +159,8 @@ fn settle(state: &mut State, limits: &Limits) -> Result<Vec<Event>> {
         closing.iter().for_each(|event| state.apply(event));
     }
     // As at the first start after a crash: what was only in the memory of another process is gone.
-    let recovered = step::step(state, Input::Recover { passwords: Vec::new() }, limits, now())
-        .map_err(|_| impossible())?;
+    let recover = Input::Recover { passwords: Vec::new(), read_only_calls: ReadOnlyCalls::RunAgain };
+    let recovered = step::step(state, recover, limits, now()).map_err(|_| impossible())?;
     recovered.iter().for_each(|event| state.apply(event));
     closing.extend(recovered);
     let waits = matches!(state.view.stop_reason, Some(StopReason::RequiresAction { .. }));

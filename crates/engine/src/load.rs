@@ -9,7 +9,7 @@ use petasos_core::context::Context;
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
-use petasos_store::{Asleep, EventLog, EventQuery, Order, Result, Store};
+use petasos_store::{Asleep, EventBatch, EventLog, EventQuery, LOG_BATCH_BYTES, Order, Result, Store};
 
 use crate::error::Error;
 use crate::warm::Fold;
@@ -56,9 +56,9 @@ pub(crate) async fn fold(
 }
 
 /// Applies what came after a state: events that are here already, and the rest if there is more.
-async fn follow(store: &dyn Store, mut state: State, events: &[Event]) -> Result<State> {
-    events.iter().for_each(|event| state.apply(event));
-    if events.len() == BATCH {
+async fn follow(store: &dyn Store, mut state: State, first: &EventBatch) -> Result<State> {
+    first.events.iter().for_each(|event| state.apply(event));
+    if first.has_more {
         let (id, after) = (state.session_id.clone(), state.view.last_sequence);
         for_each_event(store, &id, after, None, |event| state.apply(event)).await?;
     }
@@ -121,11 +121,12 @@ async fn for_each_event(
             types: Vec::new(),
             order: Order::Ascending,
             limit: BATCH,
+            max_bytes: LOG_BATCH_BYTES,
         };
-        let events = store.events(session_id, query).await?;
+        let EventBatch { events, has_more } = store.events(session_id, query).await?;
         events.iter().for_each(&mut apply);
         match events.last() {
-            Some(last) if events.len() == BATCH => after = last.sequence,
+            Some(last) if has_more => after = last.sequence,
             _ => return Ok(()),
         }
     }

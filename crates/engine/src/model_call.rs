@@ -1,10 +1,12 @@
 //! Carries out one model call: hooks, request, stream, and what is to be done about the answer.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::{FutureExt, StreamExt};
+use petasos_core::context;
 use petasos_core::event::{Block, Failure};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
 use petasos_core::step::{Input, PlannedAnswer};
@@ -19,7 +21,7 @@ use crate::feed::Feed;
 use crate::plan;
 use crate::reader::LiveKind;
 use crate::surroundings::Surroundings;
-use crate::{observers, secrets, spending};
+use crate::{observers, outside_results, secrets, spending};
 
 /// Pieces of an answer that are taken at once.
 const MAX_READY: usize = 256;
@@ -33,6 +35,8 @@ pub(crate) struct ModelCall {
     /// The system prompt.
     pub(crate) system: String,
     pub(crate) messages: Vec<Message>,
+    /// Calls whose results came from outside and were not read by the model yet.
+    pub(crate) outside_results: Vec<String>,
     /// The place of the message that opened the turn.
     pub(crate) turn_message: Option<usize>,
     /// What the user said to open the turn.
@@ -76,8 +80,18 @@ impl ModelCall {
                 let _ = tokio::time::timeout(self.around.shared.hook_head_start, told).await;
             }
         }
+        let mut durations = HashMap::new();
         while let Some(ended) = self.ended_calls.next(&self.around.turn.turn_id) {
+            if let Observation::PostToolCall { tool_use_id, duration_ms, .. } = &ended {
+                durations.insert(tool_use_id.clone(), *duration_ms);
+            }
             observers::tell_and_wait(&self.around.shared, &self.around.turn, ended).await;
+        }
+        let (around, ids) = (&self.around, &self.outside_results);
+        for transformed in
+            outside_results::transform(around, &self.reports, ids, &self.messages, &durations).await
+        {
+            context::replace_result(&mut self.messages, &transformed);
         }
         if self.injected.is_none() {
             let start = TurnStart {
@@ -122,8 +136,18 @@ impl ModelCall {
         let mut stream = model.stream(request).ready_chunks(MAX_READY);
         let live_call = self.live_call;
         let mut silent = true;
+        let mut announces_text = self.around.shows_typing();
         while let Some(ready) = stream.next().await {
+            let is_complete = ready.iter().any(|delta| matches!(delta, Ok(Delta::Finished(_)) | Err(_)));
             for delta in joined(ready) {
+                if announces_text
+                    && !is_complete
+                    && matches!(&delta, Ok(Delta::Text(text)) if !text.is_empty())
+                {
+                    announces_text = false;
+                    // Nobody listens if the session was stopped in the meantime.
+                    drop(self.reports.send(Report::TextBegan { call: self.call }));
+                }
                 if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
                     silent = false;
                     self.around.shared.metrics.first_token(&self.around.agent.model, started.elapsed());

@@ -2,17 +2,23 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use petasos_core::ids::SessionId;
+use petasos_core::ids::{SessionId, TenantId};
+use petasos_core::recovery::WorkKind;
 use petasos_core::session::SessionHeader;
-use petasos_tools::{SessionWorkspace, Workspaces};
+use petasos_tools::{FileOwner, RemovalProgress, SessionWorkspace, Workspaces};
 
 use crate::engine::Shared;
 
 /// How often it is tried to remove files while a command still makes some. One that is killed ends within moments.
 const TRIES: usize = 40;
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long files are removed in one go.
+const PIECE: Duration = Duration::from_secs(2);
+/// When a removal that failed is tried again, at first and later on.
+const FIRST_RETRY: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
 
 /// The workspace of this session alone; none if it belongs to a user, or to the session `root` that it works for.
 pub(crate) fn of(header: &SessionHeader, root: &SessionId) -> Option<SessionWorkspace> {
@@ -33,26 +39,78 @@ pub(crate) fn end_commands(shared: &Shared, own: &SessionWorkspace) {
 /// Notes that the files are to be removed, before the session is. Without the note they are left if the server dies
 /// in between, which is no reason to keep the session.
 pub(crate) async fn note_removal(shared: &Shared, own: &SessionWorkspace) {
-    report(own, blocking(shared, own, Workspaces::note_removal).await);
+    report(own, on_pool(shared, own, Workspaces::note_removal).await);
 }
 
-/// Removes the files, if the session is gone indeed.
-pub(crate) async fn remove(shared: &Shared, own: &SessionWorkspace) {
+/// Removes the files, if the session is gone indeed. What fails is tried again later; the note is there until then.
+pub(crate) async fn remove(shared: &Arc<Shared>, own: &SessionWorkspace) {
+    if let Err(error) = try_to_remove(shared, own).await {
+        report(own, Err(error));
+        shared.tasks.spawn(retry(Arc::clone(shared), own.clone()));
+    }
+}
+
+async fn try_to_remove(shared: &Shared, own: &SessionWorkspace) -> io::Result<()> {
     let found = shared.store.session(&own.tenant, &own.session_id).await;
-    match found {
-        Ok(None) => report(own, until_nobody_writes(|| blocking(shared, own, Workspaces::remove)).await),
-        Ok(Some(_)) => report(own, blocking(shared, own, Workspaces::forget_removal).await),
-        // What cannot be known now is looked at again at the next start.
-        Err(error) => tracing::warn!(session_id = %own.session_id, %error, "a workspace was not removed"),
+    match found.map_err(io::Error::other)? {
+        None => until_nobody_writes(|| remove_in_pieces(shared, own)).await,
+        Some(_) => on_pool(shared, own, Workspaces::forget_removal).await,
+    }
+}
+
+/// Removes the files in pieces of bounded time, so that the server can stop in between. The next start goes on.
+async fn remove_in_pieces(shared: &Shared, own: &SessionWorkspace) -> io::Result<()> {
+    while !shared.stopping.is_cancelled() {
+        let piece = |workspaces: &Workspaces, own: &SessionWorkspace| {
+            workspaces.remove_until(own, Instant::now() + PIECE)
+        };
+        if on_pool(shared, own, piece).await? == RemovalProgress::Removed {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Tries again after growing pauses, until it is done or the server stops.
+async fn retry(shared: Arc<Shared>, own: SessionWorkspace) {
+    let mut pause = FIRST_RETRY;
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shared.closing.cancelled() => return,
+        }
+        match try_to_remove(&shared, &own).await {
+            Ok(()) => return,
+            Err(error) => report(&own, Err(error)),
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
 /// Removes what a server left that died in between.
 pub(crate) async fn remove_noted(shared: Arc<Shared>) {
-    let Some(workspaces) = shared.tools.workspaces().cloned() else { return };
-    let noted = tokio::task::spawn_blocking(move || workspaces.noted_removals()).await;
-    for own in noted.unwrap_or_default() {
-        remove(&shared, &own).await;
+    let set_aside = &shared.recovery.set_aside;
+    for own in noted(&shared).await {
+        if !set_aside.holds(WorkKind::Removal, &own.tenant, own.session_id.as_str()) {
+            remove(&shared, &own).await;
+        }
+    }
+}
+
+/// What is still to be removed.
+pub(crate) async fn noted(shared: &Shared) -> Vec<SessionWorkspace> {
+    let Some(workspaces) = shared.tools.workspaces().cloned() else { return Vec::new() };
+    let pool = workspaces.pool().clone();
+    pool.run(&owner(""), move || workspaces.noted_removals()).await.unwrap_or_default()
+}
+
+/// Removes the files of one session, if that is still to be done. If it works, the removal is not set aside any more.
+pub(crate) async fn remove_if_noted(shared: &Arc<Shared>, tenant: &TenantId, session_id: &SessionId) {
+    let is_it = |own: &SessionWorkspace| own.tenant == *tenant && own.session_id == *session_id;
+    let Some(own) = noted(shared).await.into_iter().find(is_it) else { return };
+    remove(shared, &own).await;
+    if !noted(shared).await.iter().any(is_it) {
+        shared.recovery.set_aside.succeeded(WorkKind::Removal, tenant, session_id.as_str());
     }
 }
 
@@ -67,16 +125,20 @@ async fn until_nobody_writes<T: Future<Output = io::Result<()>>>(remove: impl Fn
     remove().await
 }
 
-async fn blocking(
+/// Runs `work` where a disk that does not answer holds up nobody else.
+async fn on_pool<T: Default + Send + 'static>(
     shared: &Shared,
     own: &SessionWorkspace,
-    work: fn(&Workspaces, &SessionWorkspace) -> io::Result<()>,
-) -> io::Result<()> {
-    let Some(workspaces) = shared.tools.workspaces().cloned() else { return Ok(()) };
-    let own = own.clone();
-    tokio::task::spawn_blocking(move || work(&workspaces, &own))
-        .await
-        .unwrap_or_else(|ended| Err(io::Error::other(ended)))
+    work: fn(&Workspaces, &SessionWorkspace) -> io::Result<T>,
+) -> io::Result<T> {
+    let Some(workspaces) = shared.tools.workspaces().cloned() else { return Ok(T::default()) };
+    let (pool, owner, own) = (workspaces.pool().clone(), owner(own.tenant.as_str()), own.clone());
+    let worked = pool.run(&owner, move || work(&workspaces, &own)).await;
+    worked.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+fn owner(tenant: &str) -> FileOwner {
+    FileOwner { tenant: tenant.to_owned(), workspace: "removals".to_owned() }
 }
 
 fn report(own: &SessionWorkspace, done: io::Result<()>) {

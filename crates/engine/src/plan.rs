@@ -1,5 +1,6 @@
 //! Decides what is to be done about each call of a model's answer.
 
+mod judged;
 mod offered;
 mod permission;
 mod target;
@@ -38,7 +39,8 @@ pub(crate) async fn plan(planner: &Planner<'_>, answer: Answer) -> PlannedAnswer
             }
         });
     }
-    PlannedAnswer { parts, usage: answer.usage, stop: answer.stop }
+    let shows_typing = planner.around.shows_typing();
+    PlannedAnswer { parts, usage: answer.usage, stop: answer.stop, shows_typing }
 }
 
 /// What plans depend on.
@@ -148,6 +150,7 @@ fn refused_of(
         effect: ToolEffect::ReadOnly,
         preview: None,
         permission: Permission::Refuse(why),
+        patterns: Vec::new(),
         sudo: None,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
+use petasos_core::json_schema::check_bounds;
 use petasos_core::model::ToolSpec;
 use petasos_hooks::python::{CallTool, Caller, PluginTool, PythonHosts};
 use petasos_hooks::{SessionRef, json_result};
@@ -53,6 +54,9 @@ fn problem(tools: &Toolbox, tool: &PluginTool, may_override: &BTreeSet<String>) 
     }
     if !tool.parameters.is_object() {
         return Some("its parameters are no JSON Schema".to_owned());
+    }
+    if let Err(problem) = check_bounds(&tool.parameters) {
+        return Some(format!("its parameters: {problem}"));
     }
     let is_ours = OURS.contains(&tool.name.as_str());
     let is_taken = is_ours || tools.get(&tool.name).is_some();

@@ -105,6 +105,7 @@ fn nothing() -> Call {
         created_at: now(),
         preview: None,
         danger: None,
+        patterns: Vec::new(),
         budget: None,
         threads: BTreeMap::new(),
     }

@@ -14,8 +14,12 @@ use tokio::time::{Instant, sleep_until};
 use crate::error::Result;
 use crate::feed::{Feed, Inner};
 
-/// How many events a reader takes at once.
+/// How many events of the log a reader takes at once.
 const BATCH: usize = 128;
+/// The most bytes of them. They are copies of its own, which it keeps for as long as its client does not read.
+const MAX_KEPT: usize = 32 * 1024;
+/// The most bytes of what is being said that a reader takes at once: it holds them until its client has them.
+const MAX_SAID: usize = 16 * 1024;
 
 /// Where a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +82,8 @@ pub struct Reader {
     joined_call: u64,
     shown: Shown,
     ready: VecDeque<Item>,
+    /// The last model call that this reader has shown to its end.
+    shown_call: u64,
     /// Whether only the log is of interest, and not what is being said.
     log_only: bool,
     /// What was deleted before this reader came.
@@ -128,7 +134,8 @@ impl Reader {
         feed.reaches_at_first(known_sequence);
         let (changes, said) = (feed.changes.subscribe(), feed.said.subscribe());
         let (joined_at, joined_call) = {
-            let inner = feed.lock();
+            let mut inner = feed.lock();
+            inner.add_listener();
             let under_way = inner.live.number > 0 && inner.live.ended_at.is_none();
             (inner.last_sequence, if under_way { inner.live.number } else { inner.live.number + 1 })
         };
@@ -151,6 +158,7 @@ impl Reader {
             // Whoever comes back may display a message that is then started over.
             shown: Shown { displayed: Kinds { text: true, thinking: false }, ..Shown::default() },
             ready: VecDeque::new(),
+            shown_call: 0,
             log_only: false,
             amendments: Amendments::default(),
         }
@@ -171,8 +179,16 @@ impl Reader {
 
     /// Shows durable events only, and is not woken by anything else.
     pub(crate) fn without_live(mut self) -> Self {
-        self.log_only = true;
+        self.stop_listening();
         self
+    }
+
+    fn stop_listening(&mut self) {
+        if !std::mem::replace(&mut self.log_only, true) {
+            let mut inner = self.feed.lock();
+            inner.remove_listener();
+            self.shown_call = note_shown(&mut inner, self.joined_call, self.shown_call);
+        }
     }
 
     /// Whether everything was shown that was in the log when this reader came.
@@ -180,9 +196,9 @@ impl Reader {
         self.ready.is_empty() && self.cursor >= self.joined_at
     }
 
-    /// Whether the next item is there already.
+    /// Whether another event of the log is there already.
     pub fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || self.feed.lock().last_sequence > self.cursor
     }
 
     /// The next event of the log, whenever it comes. What is being said is passed over. `None` when the session is gone
@@ -234,7 +250,7 @@ impl Reader {
     /// Takes what the feed has for this reader, or says where else to look.
     fn look(&mut self) -> Look {
         let feed = Arc::clone(&self.feed);
-        let inner = feed.lock();
+        let mut inner = feed.lock();
         if inner.closed {
             return Look::Closed;
         }
@@ -246,21 +262,29 @@ impl Reader {
             _ if self.log_only => inner.last_sequence,
             // The rest of what was said comes before the events that it became.
             Some(ended_at) if self.cursor < ended_at && self.cursor + 1 == ended_at => {
-                self.show_live(&inner);
+                if self.show_live(&inner) == Said::Part {
+                    return Look::Ready;
+                }
+                self.shown_call = note_shown(&mut inner, self.joined_call, self.shown_call);
                 inner.last_sequence
             }
             Some(ended_at) if self.cursor < ended_at => ended_at - 1,
-            _ => inner.last_sequence,
+            Some(_) => {
+                self.shown_call = note_shown(&mut inner, self.joined_call, self.shown_call);
+                inner.last_sequence
+            }
+            None => inner.last_sequence,
         };
         if self.cursor < through {
             let first = inner.recent.front().map_or(u64::MAX, |event| event.sequence);
             if first > self.cursor + 1 {
                 return if self.ready.is_empty() { Look::ReadLog { through } } else { Look::Ready };
             }
-            let wanted =
-                inner.recent.iter().filter(|event| event.sequence > self.cursor && event.sequence <= through);
-            let events: Vec<_> = wanted.take(BATCH).cloned().collect();
-            events.into_iter().for_each(|event| self.show(event));
+            // One at a time: a client that does not read would hold on to the others.
+            let place = usize::try_from(self.cursor + 1 - first).unwrap_or(usize::MAX);
+            if let Some(event) = inner.recent.get(place) {
+                self.show(Arc::clone(event));
+            }
         } else if inner.live.ended_at.is_none() && !self.log_only {
             if self.shown.call != inner.live.number {
                 // The first piece of a message waits for nothing.
@@ -271,8 +295,9 @@ impl Reader {
             {
                 return Look::Gather { until };
             }
-            self.show_live(&inner);
-            if !self.ready.is_empty() && !self.pace.is_zero() {
+            // What is left over was said before, and waits for nothing.
+            let said = self.show_live(&inner);
+            if said == Said::All && !self.ready.is_empty() && !self.pace.is_zero() {
                 self.gathers_until = Some(Instant::now() + self.pace);
             }
         }
@@ -292,8 +317,9 @@ impl Reader {
             types: Vec::new(),
             order: Order::Ascending,
             limit: BATCH,
+            max_bytes: MAX_KEPT,
         };
-        let events = self.log.events(&self.session_id, query).await?;
+        let events = self.log.events(&self.session_id, query).await?.events;
         if events.is_empty() {
             // The log was deleted under us.
             self.feed.close();
@@ -325,11 +351,11 @@ impl Reader {
         Item::Live(Live { sequence: self.cursor, kind, text, reset: false })
     }
 
-    /// Shows what was said since the last time.
-    fn show_live(&mut self, inner: &Inner) {
+    /// Shows what was said since the last time, or as much of it as a reader takes at once.
+    fn show_live(&mut self, inner: &Inner) -> Said {
         let call = &inner.live;
         if call.number < self.joined_call {
-            return;
+            return Said::All;
         }
         if self.shown.call != call.number {
             // A call that starts with a reset is another attempt at the message of the one before.
@@ -341,15 +367,21 @@ impl Reader {
             self.shown =
                 Shown { call: call.number, resets, displayed, stale: Kinds::ALL, ..Shown::default() };
         }
+        let mut room = MAX_SAID;
         while let Some(segment) = call.segments.get(self.shown.segment) {
             // A reset may leave less text than was shown; it restarts the count above.
-            let text = segment.text.get(self.shown.bytes..).unwrap_or_default();
+            let rest = segment.text.get(self.shown.bytes..).unwrap_or_default();
+            let text = beginning(rest, room);
             if !text.is_empty() {
                 let (sequence, kind) = (self.cursor, segment.kind);
                 let reset = self.shown.stale.replace(kind, false);
                 self.shown.displayed.replace(kind, true);
                 self.ready.push_back(Item::Live(Live { sequence, kind, text: text.to_owned(), reset }));
-                self.shown.bytes = segment.text.len();
+                self.shown.bytes += text.len();
+                room -= text.len();
+            }
+            if text.len() < rest.len() {
+                return Said::Part;
             }
             if self.shown.segment + 1 == call.segments.len() {
                 break;
@@ -360,6 +392,7 @@ impl Reader {
         if call.ended_at.is_some() {
             self.take_back_the_rest();
         }
+        Said::All
     }
 
     /// Takes back what is still on display of an attempt that counts no more, and that nothing came in the place of.
@@ -372,6 +405,36 @@ impl Reader {
             }
         }
     }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stop_listening();
+    }
+}
+
+/// Notes that a reader, which listens since one call and has shown the end of another, has no use for the last one any
+/// more if that has ended. Returns the last call that it has shown.
+fn note_shown(inner: &mut Inner, joined_call: u64, shown_call: u64) -> u64 {
+    let call = inner.live.number;
+    if inner.live.ended_at.is_some() && call >= joined_call && call > shown_call {
+        inner.was_shown();
+        return call;
+    }
+    shown_call
+}
+
+/// How much of what was said is shown.
+#[derive(PartialEq, Eq)]
+enum Said {
+    All,
+    Part,
+}
+
+/// As much of a text as has room, in whole characters.
+fn beginning(text: &str, room: usize) -> &str {
+    let end = (0..=room.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
 
 enum Look {

@@ -1,4 +1,4 @@
-//! A chat gets a fresh session in place of the one that it had.
+//! A chat gets a fresh session in place of the one that it had, or is done with it.
 
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::session::SessionRecord;
@@ -35,6 +35,17 @@ impl Engine {
         let turn = self.outside_turns(tenant, id).await?;
         let reset = Observation::SessionReset { old_session_id: old.cloned() };
         observers::tell(&self.shared, turn, reset);
+        Ok(record)
+    }
+
+    /// Tells hooks that whoever talked in a session is done with it. The session stays as it is, and can be gone on
+    /// with.
+    pub async fn finalize_session(&self, tenant: &TenantId, id: &SessionId) -> Result<SessionRecord> {
+        let record = self.session(tenant, id).await?;
+        if self.shared.hooks.wants(HookEvent::OnSessionFinalize) {
+            let turn = self.outside_turns(tenant, id).await?;
+            observers::tell(&self.shared, turn, Observation::SessionFinalize);
+        }
         Ok(record)
     }
 

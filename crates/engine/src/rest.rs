@@ -22,6 +22,8 @@ const MAX_DAMAGED: u32 = 4;
 pub(crate) enum Ailment {
     /// It is not what was written.
     Damage,
+    /// The store has no room.
+    FullStore,
     /// Something that may pass.
     Passing,
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt, stream};
 use petasos_core::State;
 use petasos_core::agent::AgentDefinition;
 use petasos_core::amendments::Amendments;
-use petasos_core::context::Context;
 use petasos_core::conversation::{ConversationChange, LabelChange};
 use petasos_core::event::{Event, Payload};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
@@ -15,7 +15,7 @@ use petasos_core::metadata::metadata_problem;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::UserEvent;
-use petasos_store::{Append, EventQuery, Order, Outbox, Page, PageRequest, SessionFilter};
+use petasos_store::{Append, Outbox, Page, PageRequest, SessionFilter};
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -149,25 +149,19 @@ impl Engine {
         Ok(SessionDetail { header: Arc::unwrap_or_clone(header), agent, state })
     }
 
-    /// Sessions of a list and where their turns stand. One that was deleted in the meantime is left out.
-    pub async fn session_details(
+    /// Sessions of a list and where their turns stand, a few at a time. One that was deleted in the meantime is left out.
+    pub fn session_details(
         &self,
         tenant: &TenantId,
-        listed: &[SessionRecord],
-    ) -> Result<Vec<SessionDetail>> {
-        let mut folding = Vec::with_capacity(listed.len());
-        for record in listed {
-            folding.push(self.session_detail(tenant, &record.header.id));
-        }
-        let mut folded = stream::iter(folding).buffered(AT_ONCE);
-        let mut details = Vec::with_capacity(listed.len());
-        while let Some(detail) = folded.next().await {
-            match detail {
-                Err(Error::NotFound { .. }) => {}
-                detail => details.push(detail?),
-            }
-        }
-        Ok(details)
+        listed: Vec<SessionRecord>,
+    ) -> impl Stream<Item = Result<SessionDetail>> + Send + use<> {
+        let (engine, tenant) = (self.clone(), tenant.clone());
+        let folding = stream::iter(listed).map(move |record| {
+            let (engine, tenant) = (engine.clone(), tenant.clone());
+            async move { engine.session_detail(&tenant, &record.header.id).await }
+        });
+        let is_there = |detail: &Result<SessionDetail>| !matches!(detail, Err(Error::NotFound { .. }));
+        folding.buffered(AT_ONCE).filter(move |detail| ready(is_there(detail)))
     }
 
     /// A tenant's sessions, in the order that the filter names.
@@ -204,35 +198,6 @@ impl Engine {
         submission: Submission,
     ) -> Result<Vec<Event>> {
         self.command(tenant, id, |reply| Command::Send { submission, reply }).await
-    }
-
-    /// What the model would read of a session now.
-    pub async fn context(&self, tenant: &TenantId, id: &SessionId) -> Result<Context> {
-        let record = self.session(tenant, id).await?;
-        Ok(load::context(self.shared.store.as_ref(), id, record.view.last_sequence).await?)
-    }
-
-    /// A part of a session's log, without what was deleted.
-    pub async fn events(
-        &self,
-        tenant: &TenantId,
-        id: &SessionId,
-        mut query: EventQuery,
-    ) -> Result<Vec<Event>> {
-        self.session(tenant, id).await?;
-        let amendments = load::amendments(self.shared.store.as_ref(), id).await?;
-        let (limit, mut shown) = (query.limit, Vec::new());
-        loop {
-            let events = self.shared.store.events(id, query.clone()).await?;
-            let last = events.last().filter(|_| events.len() == query.limit).map(|event| event.sequence);
-            shown.extend(events.into_iter().filter(|event| !amendments.hide(event.sequence)));
-            let Some(last) = last.filter(|_| shown.len() < limit) else { return Ok(shown) };
-            match query.order {
-                Order::Ascending => query.after = Some(last),
-                Order::Descending => query.before = Some(last),
-            }
-            query.limit = limit - shown.len();
-        }
     }
 
     /// What was changed about the entries of a session's log.

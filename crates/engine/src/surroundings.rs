@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use petasos_core::agent::AgentDefinition;
 use petasos_core::budget::Allowances;
-use petasos_core::session::SessionHeader;
+use petasos_core::session::{CONVERSATION_PLATFORM, SessionHeader};
 use petasos_core::settings::SessionSettings;
 use petasos_core::state::TurnRun;
 use petasos_hooks::TurnInfo;
@@ -36,6 +36,11 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
+    /// Whether the log says when the text of a reply is on its way.
+    pub(crate) fn shows_typing(&self) -> bool {
+        self.header.platform == CONVERSATION_PLATFORM
+    }
+
     /// Plans calls. The first one of an awake session waits for its MCP servers.
     pub(crate) async fn planner(&self) -> Planner<'_> {
         let mcp = self.mcp.get(&self.shared.tools, &self.header, &self.agent).await;

@@ -113,7 +113,7 @@ impl ToolRun {
         match offer.get(&self.call.tool) {
             Some(tool) => {
                 let output = tool.call(self.call.input.clone()).await;
-                shared.tools.keep_long_output(&self.invocation(), output)
+                shared.tools.keep_long_output(&self.invocation(), output).await
             }
             None => ToolOutput::error(format!(
                 "The MCP server that has the tool {} cannot be reached, or has it no more.",
@@ -153,7 +153,7 @@ impl ToolRun {
 }
 
 /// What goes into the log of a result that is too long for it.
-fn bounded(text: String, most: usize) -> String {
+pub(crate) fn bounded(text: String, most: usize) -> String {
     let note = |left_out| format!("[… {left_out} characters left out …]");
     both_ends(&text, most / 2, most / 2, note).unwrap_or(text)
 }

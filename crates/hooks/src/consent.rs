@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -123,26 +123,38 @@ impl Allowlist {
     }
 }
 
-/// The hooks that may run: addresses, commands that somebody agreed to, and those that somebody agrees to now. `accept`
-/// is a yes to all; `ask` asks a person, if there is one.
+/// Which hooks may run.
+#[derive(Debug, Default)]
+pub struct Admission {
+    /// Those that may.
+    pub admitted: Vec<HookSpec>,
+    /// Those that nobody has agreed to.
+    pub refused: Vec<HookSpec>,
+}
+
+/// Finds out which hooks may run: addresses, commands that somebody agreed to, and those that somebody agrees to now.
+/// `accept` is a yes to all; `ask` asks a person, if there is one.
 pub fn admitted(
     hooks: Vec<HookSpec>,
     allowlist: &Allowlist,
     place: &Place,
     accept: bool,
     mut ask: impl FnMut(&HookSpec) -> Option<bool>,
-) -> Vec<HookSpec> {
-    let mut admitted = Vec::with_capacity(hooks.len());
+) -> Admission {
+    let mut admission = Admission::default();
     for hook in hooks {
         let (event, command) = (hook.event, hook.target.command());
         let Some(command) = command.filter(|command| allowlist.find(event, command).is_none()) else {
-            admitted.push(hook);
+            admission.admitted.push(hook);
             continue;
         };
         if !accept {
             match ask(&hook) {
                 Some(true) => {}
-                Some(false) => continue,
+                Some(false) => {
+                    admission.refused.push(hook);
+                    continue;
+                }
                 None => {
                     tracing::warn!(
                         %event,
@@ -150,6 +162,7 @@ pub fn admitted(
                         "a hook is left out: nobody has agreed to it yet, and there is no terminal to ask on. \
                          --accept-hooks, PETASOS_ACCEPT_HOOKS=1 or hooks_auto_accept: true agrees to all"
                     );
+                    admission.refused.push(hook);
                     continue;
                 }
             }
@@ -158,15 +171,33 @@ pub fn admitted(
         if let Err(error) = allowlist.add(event, command, script.as_deref()) {
             tracing::warn!(%event, command, %error, "the consent to a hook cannot be kept; it counts until the end");
         }
-        admitted.push(hook);
+        admission.admitted.push(hook);
     }
-    admitted
+    admission
+}
+
+impl Consent {
+    /// Whether the script was changed after somebody agreed to it. The time was written down to the second here, and to
+    /// the microsecond by others, so that less than a second is no difference.
+    pub fn has_drifted(&self, script: &Path) -> bool {
+        let (Some(approved), Some(now)) = (&self.script_mtime_at_approval, modified(script)) else {
+            return false;
+        };
+        match approved.parse::<Timestamp>() {
+            Ok(approved) => now.duration_since(approved).abs() >= SignedDuration::from_secs(1),
+            Err(_) => *approved != written(now),
+        }
+    }
 }
 
 /// When a file was last changed, as it is written down.
-pub fn modified_at(path: &Path) -> Option<String> {
+fn modified_at(path: &Path) -> Option<String> {
+    modified(path).map(written)
+}
+
+fn modified(path: &Path) -> Option<Timestamp> {
     let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()?;
-    Some(written(Timestamp::try_from(modified).ok()?))
+    Timestamp::try_from(modified).ok()
 }
 
 fn written(time: Timestamp) -> String {
@@ -210,6 +241,31 @@ mod tests {
         assert_eq!(list.revoke("a.sh").unwrap(), 2);
         assert_eq!(list.revoke("a.sh").unwrap(), 0);
         assert_eq!(list.read().len(), 1);
+    }
+
+    #[test]
+    fn times_of_another_precision_are_no_change_of_the_script() {
+        let home = tempfile::tempdir().unwrap();
+        let script = home.path().join("a.sh");
+        std::fs::write(&script, "").unwrap();
+        let list = Allowlist::new(home.path().join("list.json"));
+        list.add(HookEvent::PreToolCall, "a.sh", Some(&script)).unwrap();
+        let mut consent = list.find(HookEvent::PreToolCall, "a.sh").unwrap();
+        assert!(!consent.has_drifted(&script));
+        let exact = modified(&script).unwrap();
+        let micros = exact.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+        for (approved, drifted) in [
+            (micros, false),
+            (exact.strftime("%Y-%m-%dT%H:%M:%S%.9f+00:00").to_string(), false),
+            (written(exact - SignedDuration::from_secs(5)), true),
+            ("2020-01-01T00:00:00.123456Z".to_owned(), true),
+            ("nonsense".to_owned(), true),
+        ] {
+            consent.script_mtime_at_approval = Some(approved.clone());
+            assert_eq!(consent.has_drifted(&script), drifted, "{approved}");
+        }
+        consent.script_mtime_at_approval = None;
+        assert!(!consent.has_drifted(&script));
     }
 
     #[test]

@@ -49,6 +49,17 @@ pub struct Incoming {
     pub internal: bool,
 }
 
+/// A tool that an agent has used, as gateway hooks are told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct UsedTool {
+    /// Its name.
+    pub name: String,
+    /// Its result; none if it has not ended.
+    pub result: Option<String>,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
+}
+
 /// What is to be done about a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandVerdict {
@@ -118,14 +129,9 @@ impl GatewayEvents {
     }
 
     /// `agent:step`: an agent is about to call its model for the `iteration`th time, after these tools.
-    pub async fn agent_step(
-        &self,
-        source: &ChatSource,
-        id: &SessionId,
-        iteration: u32,
-        tool_names: &[String],
-    ) {
-        let more = json!({ "iteration": iteration, "tool_names": tool_names });
+    pub async fn agent_step(&self, source: &ChatSource, id: &SessionId, iteration: u32, tools: &[UsedTool]) {
+        let tool_names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let more = json!({ "iteration": iteration, "tool_names": tool_names, "tools": tools });
         self.emit("agent:step", about_agent(source, id, more)).await;
     }
 

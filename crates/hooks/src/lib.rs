@@ -15,6 +15,7 @@ mod complaints;
 mod configured;
 mod consent;
 mod contract;
+mod environment;
 mod event;
 mod gateway;
 mod history;
@@ -27,12 +28,14 @@ pub mod synthetic;
 pub use arguments::json_result;
 pub use bus::Bus;
 pub use configured::{
-    ConfiguredHook, ConfiguredHooks, Exchange, HookSpec, Matcher, Place, Reach, Specs, Target, arguments_of,
+    ConfiguredHook, ConfiguredHooks, Exchange, HookDirectory, HookFailure, HookSpec, Matcher, MissingGuard,
+    Place, Reach, Specs, Target, Unavailable, arguments_of,
 };
-pub use consent::{Allowlist, Consent, accepts, admitted, is_yes, modified_at};
+pub use consent::{Admission, Allowlist, Consent, accepts, admitted, is_yes};
 pub use contract::{Dispatch, Hooks, SessionRef, TerminalOutput, ToolCall, ToolResult, TurnInfo, TurnStart};
+pub use environment::hook_environment;
 pub use event::{EventSet, HookEvent};
-pub use gateway::{ChatSource, CommandVerdict, GatewayEvents, Incoming};
+pub use gateway::{ChatSource, CommandVerdict, GatewayEvents, Incoming, UsedTool};
 pub use no_hooks::NoHooks;
 pub use observation::{Approval, CallStatus, Observation};
 pub use source::{Answer, Callback, Firing, OnFailure, Source};

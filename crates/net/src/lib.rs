@@ -18,6 +18,6 @@ pub mod webhook;
 pub use bounded::{Answer, Bounds};
 pub use client::{Client, Method, Options, Response, check_web_url};
 pub use error::Error;
-pub use guard::{Allowed, Egress, Guard, HostPattern, Targets, Unlisted};
+pub use guard::{Allowed, Egress, Guard, HostPattern, Targets};
 pub use random::random;
 pub use tls::install_tls;

@@ -31,6 +31,21 @@ impl Signer {
         mac.update(body);
         format!("v1,{}", BASE64.encode(mac.finalize().into_bytes()))
     }
+
+    /// Signs with a key as it is, without the form that people share.
+    pub fn from_key(key: &[u8; 32]) -> Self {
+        // HMAC fills a key that is shorter than a block with zeros.
+        let mut block = [0; 64];
+        block[..key.len()].copy_from_slice(key);
+        Signer { mac: KeyInit::new(&block.into()) }
+    }
+
+    /// Another key, which tells nothing about the secret that it is derived from.
+    pub fn derive(&self, label: &str) -> [u8; 32] {
+        let mut mac = self.mac.clone();
+        mac.update(label.as_bytes());
+        mac.finalize().into_bytes().into()
+    }
 }
 
 /// A secret with this key, as it is shared with receivers.
@@ -79,6 +94,12 @@ mod tests {
         let signature =
             signer.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
         assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn a_key_signs_like_the_secret_that_holds_it() {
+        let shared: Signer = secret(&[7; 32]).expose_secret().parse().unwrap();
+        assert_eq!(Signer::from_key(&[7; 32]).sign("a", 1, b"x"), shared.sign("a", 1, b"x"));
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub enum Error {
         /// What fits.
         most: usize,
     },
+    /// `sudo` cannot be used for it.
+    #[error("{0}")]
+    Sudo(String),
     /// The system did not let us.
     #[error("a process could not be started: {0}")]
     Start(#[from] io::Error),

@@ -12,23 +12,30 @@
 mod backend;
 mod confine;
 mod error;
+mod group;
 mod job;
+mod namespaces;
 mod process;
+mod promises;
 mod report;
 mod sandbox;
 mod script;
 mod settings;
+mod spare;
 mod streams;
+mod sudo;
 pub mod supervisor;
 
 pub use error::{Error, Result};
 pub use job::{Ended, Limit};
 pub use process::{Handle, Process};
+pub use promises::Promise;
 pub use report::{Report, find};
 pub use sandbox::{Command, Confine, Sandbox, Supervisor};
 pub use script::{Said, Script};
-pub use settings::{Backend, Fallback, Limits, Network, Settings};
+pub use settings::{Backend, Fallback, Kernel, Limits, Network, Settings};
 pub use streams::{Streams, TerminalSize};
+pub use sudo::{AllowSudo, Password, Sudo};
 
 /// In the root of a test binary: makes it a program that [`Supervisor::of_tests`] can start.
 #[macro_export]

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -11,8 +11,10 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
-use crate::job::{Answer, Ended, Job, TERMINATE};
+use crate::group::Group;
+use crate::job::{Answer, Ended, Job, Limit, TERMINATE};
 use crate::sandbox::Supervisor;
+use crate::spare::Waiting;
 use crate::streams::{self, Streams};
 
 /// A command that runs. Dropping it ends the command and everything that it has started.
@@ -30,6 +32,23 @@ pub struct Process {
 pub struct Handle {
     orders: mpsc::UnboundedSender<()>,
     ended: watch::Receiver<Option<Ended>>,
+}
+
+/// What is sent to a supervisor besides its job.
+pub(crate) struct Descriptors {
+    /// The command's streams.
+    pub(crate) streams: streams::Theirs,
+    /// What else the job needs, see [`Job::sudo_password`].
+    pub(crate) other: Option<OwnedFd>,
+}
+
+/// What a command has besides its streams.
+#[derive(Default)]
+pub(crate) struct Belongings {
+    /// See [`Descriptors::other`].
+    pub(crate) other: Option<OwnedFd>,
+    /// The control group that its job names.
+    pub(crate) group: Option<Group>,
 }
 
 impl Process {
@@ -71,34 +90,62 @@ impl Handle {
 }
 
 /// Starts a supervisor and gives it the job.
-pub(crate) fn start(supervisor: &Supervisor, job: &Job, streams: Streams) -> io::Result<Process> {
+pub(crate) fn start(
+    supervisor: &Supervisor,
+    job: &Job,
+    streams: Streams,
+    belongings: Belongings,
+) -> io::Result<Process> {
     let (ours, theirs) = streams::open(streams)?;
-    let (control, their_control) = StdUnixStream::pair()?;
+    let Belongings { other, group } = belongings;
+    let handle = start_on(supervisor, job, Descriptors { streams: theirs, other }, group)?;
+    Ok(Process { stdin: Some(ours.stdin), stdout: ours.stdout, stderr: ours.stderr, handle })
+}
+
+/// Starts a supervisor and gives it a job whose streams are somebody else's.
+pub(crate) fn start_on(
+    supervisor: &Supervisor,
+    job: &Job,
+    descriptors: Descriptors,
+    group: Option<Group>,
+) -> io::Result<Handle> {
+    let namespaces = job.confinement.as_ref().and_then(|confinement| confinement.namespaces);
     let job = serde_json::to_vec(job)?;
-    send_streams(&control, &theirs, job.len())?;
+    let spare = supervisor.spare.take(namespaces);
+    let ready = spare.filter(|waiting| send(&waiting.control, &descriptors, job.len()).is_ok());
+    let Waiting { control, child } = match ready {
+        Some(waiting) => waiting,
+        None => {
+            let waiting = Waiting::start(supervisor, namespaces)?;
+            send(&waiting.control, &descriptors, job.len())?;
+            waiting
+        }
+    };
+    // The command has them now, and must be the only one.
+    drop(descriptors);
     control.set_nonblocking(true)?;
     let control = UnixStream::from_std(control)?;
-    let child = supervisor.spawn(their_control.into())?;
+    let supervisor = supervisor.clone();
     let (orders, inbox) = mpsc::unbounded_channel();
     let (teller, ended) = watch::channel(None);
     tokio::spawn(async move {
-        let ended = attend(control, job, inbox).await.unwrap_or_else(|error| lost(&error.to_string()));
+        let mut ended = attend(control, job, inbox).await.unwrap_or_else(|error| lost(&error.to_string()));
+        if group.as_ref().is_some_and(Group::ran_out_of_memory) {
+            ended.over = Some(Limit::Memory);
+        }
         teller.send_replace(Some(ended));
         reap(child).await;
+        drop(group);
+        supervisor.spare.prepare(&supervisor, namespaces);
     });
-    Ok(Process {
-        stdin: Some(ours.stdin),
-        stdout: ours.stdout,
-        stderr: ours.stderr,
-        handle: Handle { orders, ended },
-    })
+    Ok(Handle { orders, ended })
 }
 
-/// Sends the command's streams and the length of the job. It fits into the socket before anybody reads.
-fn send_streams(control: &StdUnixStream, theirs: &streams::Theirs, length: usize) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+/// Sends the descriptors and the length of the job. It fits into the socket before anybody reads.
+fn send(control: &StdUnixStream, descriptors: &Descriptors, length: usize) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
+    let descriptors: Vec<_> = descriptors.streams.iter().chain(&descriptors.other).map(AsFd::as_fd).collect();
     ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     let length = u64::try_from(length).unwrap_or(u64::MAX).to_le_bytes();
     rustix::net::sendmsg(control, &[IoSlice::new(&length)], &mut ancillary, SendFlags::empty())?;

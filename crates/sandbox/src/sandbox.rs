@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
 use crate::backend;
 use crate::error::{Error, Result};
-use crate::process::{self, Process};
+use crate::group::{Group, Groups};
+use crate::job::Job;
+use crate::namespaces::{Namespaces, PROBE};
+use crate::process::{self, Belongings, Process};
 use crate::report::Report;
 use crate::settings::{Backend, Fallback, Settings};
+use crate::spare::Spare;
 use crate::streams::Streams;
+use crate::sudo::{self, Broker, Password, Sudo};
 
 /// The longest argument that Linux takes.
 const MAX_ARGUMENT: usize = 128 * 1024 - 1;
@@ -48,6 +53,7 @@ pub enum Confine {
 pub struct Supervisor {
     program: PathBuf,
     arguments: Vec<String>,
+    pub(crate) spare: Spare,
 }
 
 impl Supervisor {
@@ -59,7 +65,8 @@ impl Supervisor {
         } else {
             std::env::current_exe().unwrap_or_default()
         };
-        Supervisor { program, arguments: arguments.iter().map(|&argument| argument.to_owned()).collect() }
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Supervisor { program, arguments, spare: Spare::default() }
     }
 
     /// What a test binary is told by, to be a supervisor.
@@ -70,10 +77,52 @@ impl Supervisor {
         Self::this_program(&["sandbox_supervisor", Self::MARK_OF_TESTS, "--exact", "--nocapture"])
     }
 
+    /// The shell script that stands in place of `sudo` where commands are confined.
+    fn sudo_stand_in(&self) -> io::Result<String> {
+        let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+        let program = quoted(&self.file()?.to_string_lossy());
+        let words: Vec<String> = self.arguments.iter().map(|word| quoted(word)).collect();
+        let [stdin, stdout, stderr] = sudo::STREAMS;
+        Ok(format!(
+            "#!/bin/sh\nexec {program} {} -- {} \"${{{}:-none}}\" \"$@\" {stdin}<&0 {stdout}>&1 {stderr}>&2 </dev/null \
+             >/dev/null 2>/dev/null\n",
+            words.join(" "),
+            sudo::STAND_IN,
+            sudo::SOCKET_VARIABLE,
+        ))
+    }
+
+    /// Where the program is, as a command would have to name it.
+    fn file(&self) -> io::Result<PathBuf> {
+        self.program.canonicalize()
+    }
+
+    /// The best namespaces that can be made here, found out by making them.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that starts processes")]
-    pub(crate) fn spawn(&self, control: OwnedFd) -> io::Result<tokio::process::Child> {
+    pub(crate) fn namespaces(&self) -> Option<Namespaces> {
+        let works = |namespaces: &Namespaces| {
+            let mut command = std::process::Command::new(&self.program);
+            command
+                .args(&self.arguments)
+                .args(namespaces.arguments())
+                .arg(PROBE)
+                .env_clear()
+                .current_dir("/");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        Namespaces::ALL.into_iter().find(works)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts processes")]
+    pub(crate) fn spawn(
+        &self,
+        control: OwnedFd,
+        namespaces: Option<Namespaces>,
+    ) -> io::Result<tokio::process::Child> {
         tokio::process::Command::new(&self.program)
             .args(&self.arguments)
+            .args(namespaces.into_iter().flat_map(Namespaces::arguments))
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::from(control))
@@ -94,13 +143,18 @@ struct Shared {
     settings: Settings,
     supervisor: Supervisor,
     report: Report,
+    namespaces: Option<Namespaces>,
+    groups: Option<&'static Groups>,
 }
 
 impl Sandbox {
     /// Looks at what the system can do, once.
     pub fn new(settings: Settings, supervisor: Supervisor) -> Self {
-        let report = Report::of(&settings);
-        Sandbox { shared: Arc::new(Shared { settings, supervisor, report }) }
+        let wanted = settings.kernel.namespaces && settings.backend == Backend::Landlock;
+        let namespaces = if wanted { supervisor.namespaces() } else { None };
+        let groups = Groups::find();
+        let report = Report::of(&settings, namespaces, groups.is_some());
+        Sandbox { shared: Arc::new(Shared { settings, supervisor, report, namespaces, groups }) }
     }
 
     /// How commands are run.
@@ -115,14 +169,85 @@ impl Sandbox {
 
     /// Starts a command. Must be called within a Tokio runtime.
     pub fn start(&self, command: Command) -> Result<Process> {
+        let (mut job, streams) = self.job(command)?;
+        let group = self.group(&mut job)?;
+        Ok(process::start(&self.shared.supervisor, &job, streams, Belongings { other: None, group })?)
+    }
+
+    /// Starts a command that may call `sudo`, which it finds as [`Self::sudo_stand_in`]. What `sudo` starts is not
+    /// confined; the command is. Must be called within a Tokio runtime.
+    pub fn start_with_sudo(&self, command: Command, sudo: Sudo) -> Result<Process> {
+        let program = self.sudo_program()?.to_owned();
+        let supervisor = self.shared.supervisor.clone();
+        let file = supervisor.file()?;
+        let workspace = command.workspace.clone();
+        let outside = self.sudo_job(&workspace);
+        let (mut job, streams) = self.job(command)?;
+        if let Some(confinement) = &mut job.confinement {
+            confinement.execute.push(file);
+        }
+        let group = self.group(&mut job)?;
+        let broker = Broker { sudo, program, supervisor, workspace, job: outside };
+        let (socket, listening) = broker.start()?;
+        let started =
+            process::start(&self.shared.supervisor, &job, streams, Belongings { other: Some(socket), group });
+        if started.is_err() {
+            listening.abort();
+        }
+        Ok(started?)
+    }
+
+    /// The shell script that commands must find as `sudo`.
+    pub fn sudo_stand_in(&self) -> Result<String> {
+        Ok(self.shared.supervisor.sudo_stand_in()?)
+    }
+
+    /// Fails unless `sudo` takes this password. Nothing is started with it.
+    pub async fn check_sudo_password(&self, password: &Password, workspace: &Path) -> Result<()> {
+        let job = self.sudo_job(workspace);
+        sudo::check(self.sudo_program()?, &self.shared.supervisor, &job, password).await
+    }
+
+    fn sudo_program(&self) -> Result<&Path> {
+        let Settings { sudo, backend, .. } = &self.shared.settings;
+        let problem = |why: &str| Error::Sudo(why.to_owned());
+        if matches!(backend, Backend::Docker { .. } | Backend::Bubblewrap) {
+            return Err(problem("sandbox.sudo works with the sandbox.backend landlock only"));
+        }
+        let program = sudo.as_deref().ok_or_else(|| problem("sudo is off (sandbox.sudo)"))?;
+        if program.is_file() { Ok(program) } else { Err(problem("sudo is not installed")) }
+    }
+
+    /// What runs `sudo` itself: outside, in a clean environment.
+    fn sudo_job(&self, workspace: &Path) -> Job {
+        let command = Command {
+            arguments: Vec::new(),
+            env: BTreeMap::new(),
+            workspace: workspace.to_owned(),
+            directory: PathBuf::from("/"),
+            streams: Streams::Merged,
+            confine: Confine::Not,
+        };
+        backend::job(&Backend::Unconfined, &self.shared.settings, None, command)
+    }
+
+    fn job(&self, command: Command) -> Result<(Job, Streams)> {
         let longest = command.arguments.iter().map(String::len).max().unwrap_or_default();
         if longest > MAX_ARGUMENT {
             return Err(Error::TooLong { bytes: longest, most: MAX_ARGUMENT });
         }
         let backend = self.backend(command.confine)?;
         let streams = command.streams;
-        let job = backend::job(backend, &self.shared.settings, command);
-        Ok(process::start(&self.shared.supervisor, &job, streams)?)
+        let Shared { settings, namespaces, .. } = self.shared.as_ref();
+        Ok((backend::job(backend, settings, *namespaces, command), streams))
+    }
+
+    /// Makes a control group for a job, if there can be one.
+    fn group(&self, job: &mut Job) -> Result<Option<Group>> {
+        let Some(groups) = self.shared.groups else { return Ok(None) };
+        let group = groups.make(&job.limits)?;
+        job.group = Some(group.path().to_owned());
+        Ok(Some(group))
     }
 
     fn backend(&self, confine: Confine) -> Result<&Backend> {

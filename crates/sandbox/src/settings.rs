@@ -23,8 +23,12 @@ pub struct Settings {
     pub hidden: Vec<PathBuf>,
     /// Variables of their environment, besides those that every command has.
     pub env: BTreeMap<String, String>,
+    /// The program `sudo`, if commands may ask for it. Unset means that they may not.
+    pub sudo: Option<PathBuf>,
     /// What they may use up.
     pub limits: Limits,
+    /// What of the kernel is used.
+    pub kernel: Kernel,
 }
 
 impl Default for Settings {
@@ -38,8 +42,25 @@ impl Default for Settings {
             write: Vec::new(),
             hidden: Vec::new(),
             env: BTreeMap::new(),
+            sudo: None,
             limits: Limits::default(),
+            kernel: Kernel::default(),
         }
+    }
+}
+
+/// What of the kernel is used, if it is there. Tests lower it to see what an older one would do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kernel {
+    /// The newest version of Landlock.
+    pub landlock_abi: i32,
+    /// Whether namespaces are made.
+    pub namespaces: bool,
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Kernel { landlock_abi: i32::MAX, namespaces: true }
     }
 }
 
@@ -61,9 +82,10 @@ pub enum Backend {
 }
 
 /// What happens where commands cannot be confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fallback {
     /// They are refused.
+    #[default]
     Refuse,
     /// They run all the same.
     Unconfined,

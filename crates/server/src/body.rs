@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
 use crate::server::App;
+use crate::unknown_fields::IgnoredFields;
 
 /// Refuses a body that is announced to be too large, before any of it is read.
 pub(crate) fn refuse_too_large(headers: &HeaderMap, most: usize) -> Result<(), Problem> {
@@ -18,16 +19,22 @@ pub(crate) fn refuse_too_large(headers: &HeaderMap, most: usize) -> Result<(), P
     if length.is_some_and(|length| length > most) { Err(too_large(most)) } else { Ok(()) }
 }
 
-/// A body as it came.
+/// A body as it came, but for fields that mean nothing and are ignored.
 pub(crate) struct Raw(pub(crate) Bytes);
 
 impl FromRequest<App> for Raw {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let known = app.settings.known_fields.of(&request);
+        let ignored = request.extensions().get::<IgnoredFields>().cloned();
         let bytes = tokio::time::timeout(app.settings.body_time, Bytes::from_request(request, app)).await;
         let bytes = bytes.map_err(|_| too_slow(app.settings.body_time))?;
-        bytes.map(Raw).map_err(|rejection| unreadable(&rejection, app.settings.max_body_bytes))
+        let bytes = bytes.map_err(|rejection| unreadable(&rejection, app.settings.max_body_bytes))?;
+        match known {
+            Some(known) => app.settings.field_rule.apply(known, bytes, ignored.as_ref()).map(Raw),
+            None => Ok(Raw(bytes)),
+        }
     }
 }
 

@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use petasos_core::delivery::{Attempt, Delivery, DeliveryStatus, Subject};
 use petasos_core::ids::{DeliveryId, RunId, SessionId};
 use petasos_core::key::KeyScope;
-use petasos_engine::Engine;
+use petasos_engine::{Engine, TenantCredentials};
 use petasos_store::{DeliveryFilter, Page};
 use schemars::JsonSchema;
+use secrecy::ExposeSecret;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::auth::{ReadsSessions, WritesSessions};
+use crate::auth::{Administers, ReadsSessions, WritesSessions};
 use crate::openapi::{Api, Operation};
 use crate::path;
 use crate::problem::Problem;
@@ -33,7 +34,13 @@ pub(crate) fn api() -> Api {
     let one = Operation::new::<DeliveryShown>("getDelivery", "One delivery with its attempts.", read);
     let replay =
         Operation::new::<DeliveryShown>("replayDelivery", "Delivers the same once more.", write).accepted();
+    let credentials = Operation::new::<CredentialsShown>(
+        "getDeliveryCredentials",
+        "The token and the signing secret that a tenant's receivers know its deliveries by.",
+        KeyScope::Admin,
+    );
     Api::default()
+        .get("/deliveries/credentials", get(get_credentials), credentials.fails_with::<CodedError>())
         .get("/deliveries", get(list_deliveries), list.fails_with::<CodedError>())
         .get("/deliveries/{deliveryId}", get(get_delivery), one.fails_with::<CodedError>())
         .post("/deliveries/{deliveryId}/replay", post(replay_delivery), replay.fails_with::<CodedError>())
@@ -91,6 +98,16 @@ struct DeliveryPage {
     items: Vec<DeliveryShown>,
     /// Where to go on; null at the end.
     next_cursor: Option<String>,
+}
+
+/// What a tenant's receivers know its deliveries by.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DeliveryCredentials")]
+struct CredentialsShown {
+    /// Deliveries carry it as `authorization: Bearer`.
+    token: String,
+    /// Deliveries are signed with it, as Standard Webhooks describes: `whsec_` and base64.
+    secret: String,
 }
 
 impl From<Attempt> for AttemptShown {
@@ -152,6 +169,15 @@ async fn get_delivery(
 ) -> Result<Json<DeliveryShown>, Problem> {
     let id = path::id("delivery", &id)?;
     Ok(Json(engine.delivery(&tenant, &id).await?.into()))
+}
+
+async fn get_credentials(
+    State(engine): State<Engine>,
+    Administers(tenant): Administers,
+) -> Json<CredentialsShown> {
+    let TenantCredentials { token, secret } = engine.delivery_credentials(&tenant);
+    let shown = |text: secrecy::SecretString| text.expose_secret().to_owned();
+    Json(CredentialsShown { token: shown(token), secret: shown(secret) })
 }
 
 async fn replay_delivery(

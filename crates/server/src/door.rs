@@ -15,7 +15,7 @@ use crate::request_id::RequestId;
 use crate::server::App;
 use crate::surfaces::Shape;
 use crate::visit::Visit;
-use crate::{auth, body, path, unread};
+use crate::{auth, body, listen, path, unread};
 
 /// Names the request, counts and logs it, and gives an error the shape of its surface.
 pub(crate) fn enter(
@@ -27,12 +27,21 @@ pub(crate) fn enter(
     let span = id.span(&request);
     let visit = Visit::of(&request);
     let shape = Shape::of(request.uri().path());
-    let request = unread::read_to_the_end(request, app.settings.body_time);
+    let oversized = listen::refuse_large_head(&request).err().map(Box::new);
+    let mut request = unread::read_to_the_end(request, app.settings.body_time);
+    let ignored = app.settings.field_rule.note_in(&mut request);
     let answering = next.run(request).instrument(span);
     async move {
-        let mut response = shape.give(answering.await);
+        let answer = match oversized {
+            Some(problem) => problem.into_response(),
+            None => answering.await,
+        };
+        let mut response = shape.give(answer);
         visit.answered(response.status(), &id, &app.settings.metrics);
         id.put_on(&mut response);
+        if let Some(ignored) = ignored {
+            ignored.put_on(&mut response);
+        }
         response
     }
 }

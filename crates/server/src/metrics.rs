@@ -17,6 +17,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::auth::Administers;
+use crate::listen::Connections;
 use crate::openapi::{Api, Operation};
 use crate::problem::Problem;
 use crate::server::App;
@@ -48,7 +50,7 @@ struct Path {
 }
 
 impl Metrics {
-    pub(crate) fn new(engine: &Engine) -> Self {
+    pub(crate) fn new(engine: &Engine, connections: &Connections) -> Self {
         let seconds = || Histogram::new(exponential_buckets(0.000_5, 2.0, 16));
         let mut metrics = Metrics {
             registry: Registry::default(),
@@ -69,6 +71,12 @@ impl Metrics {
             "Seconds until an answer began",
             metrics.seconds.clone(),
         );
+        registry.register("petasos_open_connections", "Connections that are open", connections.open.clone());
+        let most: Gauge = Gauge::default();
+        most.set(i64::try_from(connections.most).unwrap_or(i64::MAX));
+        registry.register("petasos_max_connections", "Connections that may be open", most);
+        let about = "Connections that were turned away because too many were open";
+        registry.register("petasos_connections_turned_away", about, connections.turned_away.clone());
         registry.register("petasos_open_streams", "Streams that are open", metrics.open_streams.clone());
         registry.register(
             "petasos_awake_sessions",
@@ -110,13 +118,23 @@ impl Metrics {
     }
 }
 
+/// For administrators: figures tell about all tenants.
 pub(crate) fn api() -> Api {
+    Api::default().get("/metrics", get(show_to_administrators), operation())
+}
+
+/// For everybody, if the configuration says so.
+pub(crate) fn public_api() -> Api {
+    Api::default().get("/metrics", get(show), operation())
+}
+
+fn operation() -> Operation {
     let summary = "What the server does, for Prometheus.";
-    Api::default().get(
-        "/metrics",
-        get(show),
-        Operation::new::<String>("metrics", summary, KeyScope::Admin).any_key().text(),
-    )
+    Operation::new::<String>("metrics", summary, KeyScope::Admin).text()
+}
+
+async fn show_to_administrators(_: Administers, state: State<App>) -> Result<Response, Problem> {
+    show(state).await
 }
 
 async fn show(State(app): State<App>) -> Result<Response, Problem> {

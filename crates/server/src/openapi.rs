@@ -9,8 +9,12 @@ use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
+use crate::closed_schemas::close_body;
 use crate::problem::ProblemBody;
 use crate::server::App;
+
+/// Our own surfaces, whose bodies are checked; protocols of other vendors stay tolerant.
+const CHECKED: [&str; 3] = ["v1", "conversation", "routines"];
 
 /// Routes with their descriptions.
 #[derive(Default)]
@@ -36,7 +40,8 @@ pub(crate) struct Operation {
     error: SchemaOf,
 }
 
-type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+/// Makes the schema of a type.
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 impl Operation {
     /// A route that answers with `T`.
@@ -161,6 +166,26 @@ impl Operation {
         )
     }
 
+    /// Whether bodies of the route may have no other fields than those that are described.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.path.split('/').nth(1).is_some_and(|surface| CHECKED.contains(&surface))
+    }
+
+    /// The method of the route, in small letters.
+    pub(crate) fn method(&self) -> &'static str {
+        self.method
+    }
+
+    /// The path of the route, with its parameters in braces.
+    pub(crate) fn path(&self) -> &'static str {
+        self.path
+    }
+
+    /// The schema of the JSON that the route takes.
+    pub(crate) fn json_body(&self) -> Option<SchemaOf> {
+        self.body.filter(|_| self.body_type == "application/json")
+    }
+
     fn describe(&self, Schemas { answers, bodies }: &mut Schemas) -> Value {
         let names = self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
         let path_parameters = names.map(
@@ -251,14 +276,21 @@ struct Schemas {
     bodies: SchemaGenerator,
 }
 
+fn settings() -> SchemaSettings {
+    SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    })
+}
+
+/// Makes schemas of what requests may hold.
+pub(crate) fn body_generator() -> SchemaGenerator {
+    settings().for_deserialize().into_generator()
+}
+
 impl Schemas {
     fn new() -> Self {
-        let settings = SchemaSettings::draft2020_12().with(|settings| {
-            settings.definitions_path = "/components/schemas".into();
-            settings.meta_schema = None;
-        });
-        let answers = settings.clone().for_serialize().into_generator();
-        Schemas { answers, bodies: settings.for_deserialize().into_generator() }
+        Schemas { answers: settings().for_serialize().into_generator(), bodies: body_generator() }
     }
 
     fn into_definitions(mut self) -> Map<String, Value> {
@@ -277,6 +309,13 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method] = operation.describe(&mut schemas);
     }
+    let mut definitions = schemas.into_definitions();
+    for operation in operations.iter().filter(|operation| operation.is_checked()) {
+        let body = format!("/{}/requestBody/content/application~1json/schema", operation.method);
+        if let Some(schema) = paths.get_mut(operation.path).and_then(|path| path.pointer_mut(&body)) {
+            close_body(schema, &mut definitions);
+        }
+    }
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -287,7 +326,7 @@ pub(crate) fn document(operations: &[Operation]) -> Value {
         },
         "paths": paths,
         "components": {
-            "schemas": schemas.into_definitions(),
+            "schemas": definitions,
             "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
         },
     })

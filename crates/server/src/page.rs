@@ -1,7 +1,5 @@
 //! A page of a listing, as every listing answers.
 
-use petasos_engine::Result;
-use petasos_store::PageRequest;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,21 +22,5 @@ impl<T> Page<T> {
     /// A page of the store, with each entry shown as `T`.
     pub(crate) fn of<S>(page: petasos_store::Page<S>, show: impl FnMut(S) -> T) -> Self {
         Page::new(page.items.into_iter().map(show).collect(), page.next.map(|cursor| cursor.0))
-    }
-}
-
-/// Everything of a listing, read a page at a time.
-pub(crate) async fn all_pages<T, F>(mut read: impl FnMut(PageRequest) -> F) -> Result<Vec<T>>
-where
-    F: Future<Output = Result<petasos_store::Page<T>>>,
-{
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = read(PageRequest { after, limit: 100 }).await?;
-        all.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            return Ok(all);
-        }
     }
 }

@@ -38,6 +38,11 @@ impl Problem {
         Problem { status, code, message: message.into(), fields: Map::new(), headers: Vec::new() }
     }
 
+    /// What happened, for the log.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The request cannot be used; `field` says where.
     pub(crate) fn validation(field: impl Into<String>, problem: impl std::fmt::Display) -> Self {
         let field = field.into();
@@ -151,13 +156,27 @@ impl From<Error> for Problem {
             Error::CutOff => {
                 Problem::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message).no_retry()
             }
+            Error::Store(cause @ petasos_store::Error::Full { .. }) => store_full(&causes(&cause)),
+            Error::Store(cause @ petasos_store::Error::Replaced { .. }) => {
+                tracing::error!(%cause, "a request failed");
+                let message =
+                    "The database was replaced or removed while the server runs. Restart the server.";
+                Problem::new(StatusCode::SERVICE_UNAVAILABLE, "store_replaced", message)
+            }
             Error::Store(cause) => Problem::internal(&causes(&cause)),
         }
     }
 }
 
+/// There is no room for what a request wants to write.
+fn store_full(cause: &str) -> Problem {
+    tracing::error!(cause, "a request failed");
+    let message = "The disk or the database is full. Make room, then send this again.";
+    Problem::new(StatusCode::INSUFFICIENT_STORAGE, "store_full", message).retry_after(10)
+}
+
 fn refused(refusal: Refusal, message: String) -> Problem {
-    let conflict = |code| Problem::new(StatusCode::CONFLICT, code, message).no_retry();
+    let conflict = |code| Problem::new(StatusCode::CONFLICT, code, message.clone()).no_retry();
     match refusal {
         Refusal::TurnInProgress { turn_id } => conflict("turn_in_progress").with("turn_id", turn_id),
         Refusal::ActionRequired { turn_id, pending } => {
@@ -166,6 +185,9 @@ fn refused(refusal: Refusal, message: String) -> Problem {
         Refusal::NotPending { pending, .. }
         | Refusal::SettledTwice { pending, .. }
         | Refusal::WrongAnswer { pending, .. } => conflict("action_not_pending").with("pending", pending),
+        Refusal::UnknownPattern { offered, .. } => {
+            Problem::validation("pattern", &message).with("patterns", offered)
+        }
         Refusal::Archived => conflict("session_archived"),
     }
 }

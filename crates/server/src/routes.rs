@@ -8,7 +8,7 @@ use petasos_core::key::KeyScope;
 use serde_json::{Map, Value};
 
 use crate::openapi::{self, Api, Operation};
-use crate::{backup, deliveries, health, keys, metrics, schemas, surfaces, transfer};
+use crate::{about, backup, deliveries, health, keys, metrics, schemas, surfaces, transfer};
 
 /// Routes that need no key.
 pub(crate) fn open() -> Api {
@@ -25,6 +25,7 @@ pub(crate) fn guarded() -> Api {
         .and(schemas::api())
         .and(surfaces::routines::api())
         .and(keys::api())
+        .and(about::api())
         .and(backup::api())
         .and(transfer::api())
         .and(description())

@@ -17,11 +17,14 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use crate::backup::Backups;
+use crate::known_fields::KnownFields;
+use crate::listen::Connections;
 use crate::metrics::{self, Metrics};
 use crate::problem::Problem;
 use crate::rate_limit::{Limiter, RateLimit};
+use crate::unknown_fields::{FieldRule, UnknownFields};
 use crate::valid_keys::ValidKeys;
-use crate::{door, listen, path, routes};
+use crate::{door, listen, path, routes, unknown_fields};
 
 /// What a server needs.
 pub struct Options {
@@ -37,12 +40,18 @@ pub struct Options {
     pub keep_alive: Duration,
     /// How long peers may take.
     pub patience: Patience,
+    /// How many connections may be open. The process must be able to open more files than that.
+    pub max_connections: usize,
     /// Whether `/metrics` needs no key.
     pub metrics_public: bool,
     /// How many requests each key may make; none for no bound.
     pub rate_limit: Option<RateLimit>,
     /// What makes backups; none if the store cannot copy itself.
     pub backups: Option<Backups>,
+    /// What confines commands of agents.
+    pub sandbox: petasos_sandbox::Report,
+    /// What happens to fields of a body that mean nothing.
+    pub unknown_fields: UnknownFields,
 }
 
 /// How long a peer may take to say what it wants. One that sends a byte now and then holds a connection no longer.
@@ -99,6 +108,11 @@ pub(crate) struct Settings {
     pub(crate) metrics: Metrics,
     pub(crate) limiter: Option<Limiter>,
     pub(crate) backups: Option<Backups>,
+    pub(crate) sandbox: petasos_sandbox::Report,
+    /// The fields that bodies may have.
+    pub(crate) known_fields: KnownFields,
+    /// What happens to the others.
+    pub(crate) field_rule: FieldRule,
     /// Ends streams when their keys are revoked.
     pub(crate) valid_keys: ValidKeys,
     /// Ends streams when the server stops.
@@ -109,7 +123,7 @@ pub(crate) struct Settings {
 pub struct Server {
     listener: TcpListener,
     router: Router,
-    head_time: Duration,
+    bounds: listen::Bounds,
     stopping: CancellationToken,
     address: SocketAddr,
 }
@@ -124,9 +138,10 @@ impl Server {
         let listener = TcpListener::bind(&address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let stopping = CancellationToken::new();
-        let head_time = options.patience.head;
-        let router = router(options, stopping.clone())?;
-        Ok(Server { listener, router, head_time, stopping, address })
+        let connections = Connections::new(options.max_connections.min(listen::MAX_CONNECTIONS));
+        let bounds = listen::Bounds { head_time: options.patience.head, connections: connections.clone() };
+        let router = router(options, &connections, stopping.clone())?;
+        Ok(Server { listener, router, bounds, stopping, address })
     }
 
     /// The address, with the port that the system chose if none was asked for.
@@ -136,33 +151,37 @@ impl Server {
 
     /// Serves until `shutdown` is cancelled and what was being answered has been.
     pub async fn run(self, shutdown: CancellationToken) -> Result<(), Error> {
-        let Server { listener, router, head_time, stopping, .. } = self;
+        let Server { listener, router, bounds, stopping, .. } = self;
         let stop = async move {
             shutdown.cancelled().await;
             stopping.cancel();
         };
-        listen::serve(listener, router, head_time, stop).await;
+        listen::serve(listener, router, bounds, stop).await;
         Ok(())
     }
 }
 
-fn router(options: Options, stopping: CancellationToken) -> Result<Router, Error> {
+fn router(options: Options, connections: &Connections, stopping: CancellationToken) -> Result<Router, Error> {
     let cors = cors(&options.cors_origins)?;
+    let (guarded, operations) = routes::guarded().into_parts();
     let settings = Settings {
         admin_key_hash: hash_key(options.admin_key.expose_secret()),
         keep_alive: options.keep_alive,
         max_body_bytes: options.max_body_bytes,
         body_time: options.patience.body,
-        metrics: Metrics::new(&options.engine),
+        metrics: Metrics::new(&options.engine, connections),
         limiter: options.rate_limit.map(Limiter::new),
         backups: options.backups,
+        sandbox: options.sandbox,
+        known_fields: KnownFields::new(&operations),
+        field_rule: FieldRule::new(options.unknown_fields),
         valid_keys: ValidKeys::new(stopping.clone()),
         stopping,
     };
     let app = App { engine: options.engine, settings: Arc::new(settings) };
-    let (metrics, _) = metrics::api().into_parts();
+    let metrics = if options.metrics_public { metrics::public_api() } else { metrics::api() };
+    let (metrics, _) = metrics.into_parts();
     let (open, _) = routes::open().into_parts();
-    let (guarded, _) = routes::guarded().into_parts();
     let (open, guarded) =
         if options.metrics_public { (open.merge(metrics), guarded) } else { (open, guarded.merge(metrics)) };
     let admit = middleware::from_fn_with_state(app.clone(), door::admit);
@@ -191,6 +210,7 @@ fn cors(origins: &[String]) -> Result<CorsLayer, Error> {
         .expose_headers([
             HeaderName::from_static("x-request-id"),
             HeaderName::from_static("x-should-retry"),
+            unknown_fields::IGNORED,
             header::RETRY_AFTER,
         ])
         .max_age(Duration::from_secs(3600)))

@@ -56,6 +56,15 @@ impl Until {
         self.over.cancelled().await;
         if self.stopping.is_cancelled() { Error::ShuttingDown.into() } else { auth::revoked() }
     }
+
+    /// Waits until the key is revoked. An answer that is on its way when the server stops may still arrive.
+    pub(crate) async fn revoked(&self) -> Problem {
+        self.over.cancelled().await;
+        if self.stopping.is_cancelled() {
+            std::future::pending::<()>().await;
+        }
+        auth::revoked()
+    }
 }
 
 impl FromRequestParts<App> for Until {

@@ -7,6 +7,7 @@
 mod customers;
 mod delivery;
 mod memory;
+mod recovery;
 mod routine;
 mod search;
 mod skills;
@@ -29,6 +30,9 @@ pub use self::delivery::{
     AfterAttempt, Attempted, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, Outbox, Undelivered,
 };
 pub use self::memory::MemoryStore;
+pub use self::recovery::{
+    IndexRecovery, LastEnd, LastStart, RecoveryStore, StartNote, WorkFound, WorkKey, WorkRecord, WorkState,
+};
 pub use self::routine::{NewRun, Overdue, RoutineStore, RunAdded, RunEnd, RunStore};
 pub use self::search::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 pub use self::skills::{SkillStore, SkillWrite};
@@ -38,11 +42,14 @@ use crate::error::Result;
 /// A store: agents, sessions, their logs, keys and grants, what agents keep for users, what they used, customers,
 /// routines with their runs, and what is on its way out.
 pub trait Store:
-    Sessions + Kept + Known + Routines + KeyStore + UsageStore + DeliveryStore + Observe
+    Sessions + Kept + Known + Routines + KeyStore + UsageStore + DeliveryStore + RecoveryStore + Observe
 {
 }
 
-impl<S: Sessions + Kept + Known + Routines + KeyStore + UsageStore + DeliveryStore + Observe> Store for S {}
+impl<S> Store for S where
+    S: Sessions + Kept + Known + Routines + KeyStore + UsageStore + DeliveryStore + RecoveryStore + Observe
+{
+}
 
 /// Agents, sessions and their logs.
 pub trait Sessions: AgentStore + SessionStore + EventLog + MessageSearch {}
@@ -79,6 +86,9 @@ pub struct Stats {
 pub trait Observe: Send + Sync + 'static {
     /// What it has done since it was opened.
     fn stats(&self) -> Stats;
+
+    /// Why it takes no writes now, if the last ones failed for a reason that concerns all of them.
+    fn problem(&self) -> Option<String>;
 }
 
 /// Copies of everything in a store, made while it is in use.
@@ -187,7 +197,7 @@ pub struct Asleep {
     /// The newest fold that was stored with an append.
     pub checkpoint: Option<Checkpoint>,
     /// The first events after the checkpoint, oldest first; those of the whole log if there is none.
-    pub events: Vec<Event>,
+    pub events: EventBatch,
 }
 
 /// A session that waits for somebody only until a certain time.
@@ -302,6 +312,20 @@ pub struct EventQuery {
     pub order: Order,
     /// At most this many.
     pub limit: usize,
+    /// At most this many bytes of them, as they are stored; but always one.
+    pub max_bytes: usize,
+}
+
+/// The most bytes of a log that are worth having in memory at once where it is read from one end to the other.
+pub const LOG_BATCH_BYTES: usize = 1024 * 1024;
+
+/// Events that were read at once.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct EventBatch {
+    /// The events, in the order that was asked for.
+    pub events: Vec<Event>,
+    /// Whether reading stopped at a bound, so that there may be more after the last of them.
+    pub has_more: bool,
 }
 
 /// The logs of sessions.
@@ -310,12 +334,12 @@ pub trait EventLog: Send + Sync + 'static {
     /// session is gone.
     fn append(&self, append: Append) -> BoxFuture<'_, Result<()>>;
 
-    /// Reads a part of a log. A session that is gone has no events.
+    /// Reads a part of a log, as much of it as the query lets through at once. A session that is gone has no events.
     fn events<'a>(
         &'a self,
         session_id: &'a SessionId,
         query: EventQuery,
-    ) -> BoxFuture<'a, Result<Vec<Event>>>;
+    ) -> BoxFuture<'a, Result<EventBatch>>;
 
     /// The events of a log that change what others say: deletions and metadata, oldest first. Hardly any log has some.
     fn amendments<'a>(&'a self, session_id: &'a SessionId) -> BoxFuture<'a, Result<Vec<Event>>>;
@@ -361,6 +385,13 @@ pub trait GrantStore: Send + Sync + 'static {
         agent_id: &'a AgentId,
         user_id: &'a str,
     ) -> BoxFuture<'a, Result<Vec<String>>>;
+
+    /// The grants of all users of an agent, each with its user, in the order of users.
+    fn agent_grants<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>>>;
 
     /// Takes a grant back. `false` if there was none.
     fn revoke_grant<'a>(

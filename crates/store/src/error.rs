@@ -79,6 +79,21 @@ pub enum Error {
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
+    /// There is no room for what was to be written.
+    #[error("the disk or the database is full: {context}")]
+    Full {
+        /// What was being done.
+        context: String,
+        /// How that was noticed.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The database's file is not the one that was opened any more.
+    #[error("{} was replaced or removed while the server runs; restart the server", path.display())]
+    Replaced {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The disk or the database failed.
     #[error("the store failed: {context}")]
     Failed {

@@ -14,10 +14,12 @@ pub mod suite;
 
 pub use contract::{
     AfterAttempt, AgentStore, Append, Asleep, Attempted, Backup, Bearer, Checkpoint, Cursor, CustomerChange,
-    CustomerStore, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, EventLog, EventQuery,
-    Expiring, GrantStore, Kept, KeyStore, Known, KnownValue, MemoryStore, MessageHit, MessageOrder,
-    MessageQuery, MessageRole, MessageSearch, NewRun, Observe, Order, Outbox, Overdue, Page, PageRequest,
-    RoutineStore, Routines, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, Sessions, SkillStore,
-    SkillWrite, Stats, Store, TagStore, Undelivered, UsageStore, VariableStore,
+    CustomerStore, DeliveryFilter, DeliveryStore, Due, DueDelivery, DueRequest, EventBatch, EventLog,
+    EventQuery, Expiring, GrantStore, IndexRecovery, Kept, KeyStore, Known, KnownValue, LOG_BATCH_BYTES,
+    LastEnd, LastStart, MemoryStore, MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch,
+    NewRun, Observe, Order, Outbox, Overdue, Page, PageRequest, RecoveryStore, RoutineStore, Routines,
+    RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, Sessions, SkillStore, SkillWrite, StartNote,
+    Stats, Store, TagStore, Undelivered, UsageStore, VariableStore, WorkFound, WorkKey, WorkRecord,
+    WorkState,
 };
 pub use error::{Error, Result};

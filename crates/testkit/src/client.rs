@@ -35,6 +35,8 @@ pub struct Answer {
     pub request_id: Option<String>,
     /// The header `x-should-retry`.
     pub should_retry: Option<String>,
+    /// The header `x-petasos-ignored`.
+    pub ignored: Option<String>,
 }
 
 impl Answer {
@@ -82,9 +84,10 @@ impl Client {
         let status = response.status();
         let header = |name: &str| response.header(name).map(str::to_owned);
         let (request_id, should_retry) = (header("x-request-id"), header("x-should-retry"));
+        let ignored = header("x-petasos-ignored");
         let bytes = within(path, response.bytes_bounded(MAX_BODY)).await.ok()?;
         let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-        Some(Answer { status, body, request_id, should_retry })
+        Some(Answer { status, body, request_id, should_retry, ignored })
     }
 
     /// Sends bytes as they are.

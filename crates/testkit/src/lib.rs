@@ -27,6 +27,23 @@ pub use server::{Setup, TestServer};
 /// How long a test waits for something that must happen, on a machine that has other things to do.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Waits until no command runs whose workspace is at or below a directory. Commands have processes of their own, with
+/// other numbers inside, so what tells them is their environment.
+pub async fn no_command_below(directory: &std::path::Path) {
+    let home = format!("HOME={}", directory.display());
+    let is_below = |process: std::fs::DirEntry| {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(home.as_bytes()))
+    };
+    let processes = || std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    within("the end of all commands", async {
+        while processes().any(is_below) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 /// Waits for something that must happen, and fails the test with its name if it does not.
 #[expect(clippy::panic, reason = "a test that waits in vain has failed")]
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {

@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use petasos_core::event::{Block, Payload, StopReason, UserMessage, UserSteer};
+use petasos_core::event::{Block, Payload, StopReason, UserMessage, UserSteer, joined_text};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::step::UserEvent;
 use petasos_engine::{Engine, Item, NewSession, Start};
 use petasos_hooks::python::{Caller, Gateway, OutgoingMessage, PythonHosts};
-use petasos_hooks::{Bus, ChatSource, CommandVerdict, Dispatch, GatewayEvents, Incoming, SessionRef};
+use petasos_hooks::{
+    Bus, ChatSource, CommandVerdict, Dispatch, GatewayEvents, Incoming, SessionRef, UsedTool,
+};
 use serde_json::{Value, json};
 
 use crate::within;
@@ -130,7 +132,7 @@ impl Loopback {
         let mut reader = engine.follow(&tenant, &id, Start::Now).await.unwrap();
         let said = UserEvent::Message(UserMessage::new(vec![Block::text(text)]));
         engine.send(&tenant, &id, vec![said]).await.unwrap();
-        let (mut tools, mut answer) = (Vec::new(), String::new());
+        let (mut ids, mut tools, mut answer) = (Vec::new(), Vec::<UsedTool>::new(), String::new());
         loop {
             let item = within("the turn", reader.next()).await.unwrap();
             let Some(Item::Durable(event)) = item else { continue };
@@ -138,8 +140,19 @@ impl Loopback {
                 Payload::ModelStarted(started) => {
                     events.agent_step(source, &id, started.call, &tools).await;
                     tools.clear();
+                    ids.clear();
                 }
-                Payload::ToolUse(call) => tools.push(call.tool.clone()),
+                Payload::ToolUse(call) => {
+                    ids.push(call.id.to_string());
+                    let (name, arguments) = (call.tool.clone(), call.input.clone());
+                    tools.push(UsedTool { name, result: None, arguments });
+                }
+                Payload::ToolResult(result) => {
+                    let index = ids.iter().position(|id| id == result.tool_use_id.as_str());
+                    if let Some(tool) = index.and_then(|index| tools.get_mut(index)) {
+                        tool.result = Some(joined_text(&result.content));
+                    }
+                }
                 Payload::AgentMessage(message) => answer.clone_from(&message.text),
                 Payload::StatusIdle(idle) if matches!(idle.stop_reason, StopReason::EndTurn { .. }) => break,
                 _ => {}

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use petasos_core::limits::Limits;
 use petasos_engine::{
-    DeliveryOptions, DeliverySettings, Engine, Grace, Hooks, MemorySettings, NoHooks, Options, SkillOptions,
-    SkillSettings, Unattended,
+    DeliveryCredentials, DeliveryOptions, DeliverySettings, Engine, Grace, Hooks, MemorySettings, NoHooks,
+    Options, RecoveryTimes, SkillOptions, SkillSettings, Unattended,
 };
 use petasos_hooks::python::{PluginSkill, PythonHosts};
 use petasos_models::{Catalog, Settings};
-use petasos_net::{Client as HttpClient, Guard, Options as NetOptions, Targets, Unlisted};
-use petasos_server::{Patience, RateLimit, Server};
+use petasos_net::{Client as HttpClient, Guard, Options as NetOptions, Targets};
+use petasos_server::{Patience, RateLimit, Server, UnknownFields};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
 use petasos_tools::{Tool, Toolbox};
 use secrecy::SecretString;
@@ -61,6 +61,8 @@ pub struct Setup {
     pub patience: Patience,
     /// How many requests each key may make.
     pub rate_limit: Option<RateLimit>,
+    /// How many connections may be open.
+    pub max_connections: usize,
     /// Whether `/metrics` needs no key.
     pub metrics_public: bool,
     /// The largest size of the database.
@@ -75,14 +77,20 @@ pub struct Setup {
     pub plugin_skills: Vec<PluginSkill>,
     /// What happens to a call that a person would have to allow, where nobody is.
     pub unattended: Unattended,
+    /// How long things take that crash loops are told by.
+    pub recovery_times: RecoveryTimes,
     /// What may be reached on the word of a caller or a model.
     pub guard: Guard,
     /// Time and attempts of deliveries.
     pub deliveries: DeliverySettings,
-    /// What deliveries are sent with, if not the server's key.
+    /// What deliveries of the tenant `default` are sent with; derived unless given.
     pub delivery_token: Option<String>,
     /// Where events go that neither session nor agent sends anywhere.
     pub event_webhook_url: Option<String>,
+    /// What is said about the confinement of commands.
+    pub sandbox: petasos_sandbox::Report,
+    /// What happens to fields of a body that mean nothing.
+    pub unknown_fields: UnknownFields,
 }
 
 impl Default for Setup {
@@ -100,6 +108,7 @@ impl Default for Setup {
             keep_alive: Duration::from_secs(15),
             patience: Patience::default(),
             rate_limit: None,
+            max_connections: petasos_server::MAX_CONNECTIONS,
             metrics_public: false,
             max_store_bytes: None,
             tool_time: Duration::from_secs(60),
@@ -107,10 +116,13 @@ impl Default for Setup {
             skills: SkillSettings::default(),
             plugin_skills: Vec::new(),
             unattended: Unattended::default(),
+            recovery_times: RecoveryTimes::default(),
             guard: Guard::default(),
             deliveries: DeliverySettings::default(),
             delivery_token: None,
             event_webhook_url: None,
+            sandbox: petasos_sandbox::Report::default(),
+            unknown_fields: UnknownFields::default(),
         }
     }
 }
@@ -124,14 +136,12 @@ impl Setup {
     }
 
     fn delivery_options(&self) -> DeliveryOptions {
-        let unlisted = if self.delivery_token.is_some() { Unlisted::Public } else { Unlisted::Refused };
-        let bearer = self.delivery_token.clone().unwrap_or_else(|| ADMIN_KEY.to_owned());
+        let token = self.delivery_token.clone().map(SecretString::from);
         DeliveryOptions {
             guarded: HttpClient::guarded(&NetOptions::default(), self.guard.clone()),
             trusted: HttpClient::new(&NetOptions::default()),
-            targets: Targets::new(self.guard.clone(), unlisted),
-            signer: DELIVERY_SECRET.parse().unwrap(),
-            bearer: SecretString::from(bearer),
+            targets: Targets::new(self.guard.clone()),
+            credentials: DeliveryCredentials::new(DELIVERY_SECRET.into(), token).unwrap(),
             event_webhook_url: self.event_webhook_url.clone(),
             settings: self.deliveries,
             new_view: petasos_server::conversation_view,
@@ -185,6 +195,7 @@ impl TestServer {
             hook_head_start: crate::PATIENCE,
             memory: setup.memory,
             unattended: setup.unattended,
+            recovery_times: setup.recovery_times,
             callback_body: petasos_server::callback_body,
             skills: SkillOptions {
                 of_plugins: setup.plugin_skills.clone(),
@@ -202,13 +213,16 @@ impl TestServer {
             max_body_bytes: setup.max_body_bytes,
             keep_alive: setup.keep_alive,
             patience: setup.patience,
+            max_connections: setup.max_connections,
             metrics_public: setup.metrics_public,
             rate_limit: setup.rate_limit,
+            unknown_fields: setup.unknown_fields,
             backups: Some(petasos_server::Backups {
                 store: Arc::new(store.clone()),
                 directory: home.path().join("backups"),
                 keep: NonZero::new(3).unwrap(),
             }),
+            sandbox: setup.sandbox.clone(),
         };
         let server = Server::bind("127.0.0.1:0", options).await.unwrap();
         let url = format!("http://{}", server.local_addr());

@@ -162,7 +162,7 @@ impl Tool for RiskyTool {
             text if text.contains("mkfs") => Risk::Forbidden { reason: "It never runs.".to_owned() },
             text if text.contains("rm") => {
                 let (pattern_key, description) = ("rm".to_owned(), "removes files".to_owned());
-                Risk::Dangerous(Danger { pattern_key, description, also: Vec::new() })
+                Risk::Dangerous(Danger { pattern_key, description, also: Vec::new(), texts: Vec::new() })
             }
             _ => Risk::Ordinary,
         }

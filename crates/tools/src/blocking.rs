@@ -1,4 +1,4 @@
-//! Runs what waits for a disk where it holds nobody up.
+//! Runs what computes for long where it holds nobody up. Work on files has threads of its own (`file_pool`).
 
 use crate::tool::ToolOutput;
 

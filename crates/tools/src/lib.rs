@@ -4,12 +4,15 @@
 //! not know about sessions, logs, permissions or wire protocols.
 
 mod arguments;
+mod beneath;
 mod blocking;
 pub mod clarify;
 mod coerce;
 mod commands;
 pub mod delegate_task;
+mod disk_usage;
 mod execute_code;
+mod file_pool;
 mod markdown;
 pub mod mcp;
 mod output;
@@ -17,9 +20,11 @@ mod patch;
 mod plain_text;
 mod process;
 mod processes;
+mod quota;
 mod read_file;
 mod redact;
 mod removal;
+mod remove_tree;
 pub mod request_secret;
 mod search_files;
 mod shell;
@@ -34,10 +39,12 @@ mod workspace;
 mod write_file;
 
 pub use coerce::coerce;
-pub use commands::{ApprovalMode, Approvals};
-pub use output::bounded;
+pub use commands::{ApprovalMode, Approvals, Explanation, Reason, Verdict, explain, plain_command};
+pub use file_pool::{FileOwner, FilePool, FilePoolError, FilePoolLimits};
+pub use quota::WorkspaceLimits;
 pub use redact::Redactor;
 pub use removal::SessionWorkspace;
+pub use remove_tree::{RemovalProgress, remove_tree};
 pub use tool::{
     Audience, CommandOutput, Dispatch, Dispatcher, Filter, Invocation, OutputFilter, Risk, Tool, ToolOutput,
 };

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
 use crate::commands::{self, Approvals};
-use crate::output::bounded;
+use crate::output::keep_bounded;
 use crate::plain_text::plain;
 use crate::processes::{Entry, Processes};
 use crate::terminal::{exit_code, problem};
@@ -95,7 +95,7 @@ impl Tool for ProcessTool {
             Action::Kill | Action::Close => Risk::Ordinary,
             Action::Write | Action::Submit => {
                 let data = ended(input.data.as_deref().unwrap_or_default());
-                commands::judge(&data, &self.approvals).risk
+                commands::judge_input(&data, &self.approvals).risk
             }
         }
     }
@@ -112,7 +112,7 @@ impl ProcessTool {
             return Err(reason);
         }
         let input: Input = parse(&invocation.input)?;
-        let workspace = self.workspaces.open(invocation)?;
+        let workspace = self.workspaces.opened(invocation).await?;
         if input.action == Action::List {
             let processes: Vec<Value> =
                 self.processes.list(&workspace).iter().map(|entry| describe(entry)).collect();
@@ -127,7 +127,7 @@ impl ProcessTool {
         let output = self.act(&entry, &input).await?;
         let mut text = describe(&entry);
         if let Some(output) = output {
-            text["output"] = Value::String(shown(&workspace, &invocation.tool_use_id, &output));
+            text["output"] = Value::String(shown(&workspace, &invocation.tool_use_id, &output).await);
         }
         Ok(ToolOutput::ok(text.to_string()))
     }
@@ -177,6 +177,6 @@ fn describe(entry: &Entry) -> Value {
     text
 }
 
-fn shown(workspace: &Workspace, tool_use_id: &str, output: &[u8]) -> String {
-    bounded(workspace, tool_use_id, plain(&String::from_utf8_lossy(output)))
+async fn shown(workspace: &Workspace, tool_use_id: &str, output: &[u8]) -> String {
+    keep_bounded(workspace, tool_use_id, plain(&String::from_utf8_lossy(output))).await
 }

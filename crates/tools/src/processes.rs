@@ -15,7 +15,7 @@ use tokio::sync::{oneshot, watch};
 use crate::commands::Approvals;
 use crate::redact::Redactor;
 use crate::unfinished::UnfinishedLine;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, WorkspaceWatch};
 
 /// How many may run in one workspace.
 const MAX_RUNNING: usize = 16;
@@ -73,6 +73,7 @@ impl Processes {
         command: &str,
         process: Process,
         redactor: Redactor,
+        watch: WorkspaceWatch,
     ) -> Result<String, String> {
         let mut all = lock(&self.entries);
         all.retain(|_, entries| {
@@ -93,7 +94,7 @@ impl Processes {
             entries.remove(&oldest);
         }
         let id = format!("proc_{}", uuid::Uuid::now_v7().simple());
-        entries.insert(id.clone(), look_after(id.clone(), command, process, redactor));
+        entries.insert(id.clone(), look_after(id.clone(), command, process, redactor, watch));
         Ok(id)
     }
 
@@ -117,7 +118,13 @@ impl Processes {
 }
 
 /// Starts to read what the command says.
-fn look_after(id: String, command: &str, process: Process, mut redactor: Redactor) -> Arc<Entry> {
+fn look_after(
+    id: String,
+    command: &str,
+    process: Process,
+    mut redactor: Redactor,
+    watch: WorkspaceWatch,
+) -> Arc<Entry> {
     let (stdin, mut stdout, _, mut handle) = process.into_parts();
     let (teller, ended) = watch::channel(None);
     let (kill, mut killed) = oneshot::channel();
@@ -134,7 +141,8 @@ fn look_after(id: String, command: &str, process: Process, mut redactor: Redacto
     let reading = Arc::clone(&entry);
     tokio::spawn(async move {
         let deadline = tokio::time::sleep(MAX_TIME);
-        tokio::pin!(deadline);
+        let exceeded = watch.exceeded();
+        tokio::pin!(deadline, exceeded);
         let mut buffer = vec![0; 16 * 1024];
         let ended = loop {
             tokio::select! {
@@ -146,6 +154,7 @@ fn look_after(id: String, command: &str, process: Process, mut redactor: Redacto
                     }
                 },
                 () = &mut deadline => break Ended { problem: Some("Its time was up.".into()), ..Ended::default() },
+                over = &mut exceeded => break Ended { problem: Some(over), ..Ended::default() },
                 _ = &mut killed => break Ended { signal: Some(9), ..Ended::default() },
             }
         };

@@ -1,6 +1,6 @@
 //! `read_file`: lines of a text file in the workspace.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -10,9 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
-use crate::blocking::blocking;
 use crate::tool::{Invocation, Tool, ToolOutput};
-use crate::workspace::Workspaces;
+use crate::workspace::{Workspace, Workspaces};
 
 const DEFAULT_LINES: usize = 500;
 const MAX_LINES: usize = 2000;
@@ -20,6 +19,8 @@ const MAX_LINES: usize = 2000;
 const MAX_CHARS: usize = 60_000;
 /// The most characters of one line.
 const MAX_LINE_CHARS: usize = 2000;
+/// What so many characters take at most, and one more to see that there are more.
+const MAX_LINE_BYTES: usize = (MAX_LINE_CHARS + 1) * 4;
 /// The largest file that is read.
 const MAX_BYTES: u64 = 50 * 1024 * 1024;
 
@@ -64,38 +65,38 @@ impl Tool for ReadFile {
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
-        let tool = self.clone();
-        blocking(move || tool.read(&invocation)).boxed()
+        let workspaces = self.workspaces.clone();
+        async move { workspaces.run_tool(invocation, read).await }.boxed()
     }
 }
 
-impl ReadFile {
-    fn read(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
-        let input: Input = parse(&invocation.input)?;
-        let workspace = self.workspaces.open(invocation)?;
-        let path = workspace.relative(&input.path)?;
-        let file = workspace.open_file(&path)?;
-        let size = file.metadata().map_err(|error| workspace.explain(&path, &error))?.len();
-        if size > MAX_BYTES {
-            return Err(format!("{} has {size} bytes, too many to read; use the terminal.", path.display()));
-        }
-        let mut reader = BufReader::new(file.take(MAX_BYTES));
-        let beginning = reader.fill_buf().map_err(|error| workspace.explain(&path, &error))?;
-        if beginning.contains(&0) {
-            return Err(format!("{} is a binary file of {size} bytes.", path.display()));
-        }
-        let first = input.offset.unwrap_or(1).max(1);
-        let page = Page::read(reader, first, input.limit.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES))
-            .map_err(|error| workspace.explain(&path, &error))?;
-        let mut text = json!({ "content": page.content, "total_lines": page.total_lines, "file_size": size });
-        if page.next <= page.total_lines {
-            text["truncated"] = true.into();
-            text["next_offset"] = page.next.into();
-        } else if first > page.total_lines.max(1) {
-            return Err(format!("{} has only {} lines.", path.display(), page.total_lines));
-        }
-        Ok(ToolOutput::ok(text.to_string()))
+fn read(workspace: &Workspace, invocation: &Invocation) -> Result<ToolOutput, String> {
+    let input: Input = parse(&invocation.input)?;
+    let path = workspace.relative(&input.path)?;
+    let file = workspace.open_file(&path)?;
+    let size = file.metadata().map_err(|error| workspace.explain(&path, &error))?.len();
+    if size > MAX_BYTES {
+        return Err(format!(
+            "{} has {size} bytes; read_file reads files of at most {MAX_BYTES} bytes. Use the terminal.",
+            path.display()
+        ));
     }
+    let mut reader = BufReader::new(file.take(MAX_BYTES));
+    let beginning = reader.fill_buf().map_err(|error| workspace.explain(&path, &error))?;
+    if beginning.contains(&0) {
+        return Err(format!("{} is a binary file of {size} bytes.", path.display()));
+    }
+    let first = input.offset.unwrap_or(1).max(1);
+    let page = Page::read(reader, first, input.limit.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES))
+        .map_err(|error| workspace.explain(&path, &error))?;
+    let mut text = json!({ "content": page.content, "total_lines": page.total_lines, "file_size": size });
+    if page.next <= page.total_lines {
+        text["truncated"] = true.into();
+        text["next_offset"] = page.next.into();
+    } else if first > page.total_lines.max(1) {
+        return Err(format!("{} has only {} lines.", path.display(), page.total_lines));
+    }
+    Ok(ToolOutput::ok(text.to_string()))
 }
 
 /// Some lines of a file.
@@ -107,14 +108,14 @@ struct Page {
 }
 
 impl Page {
-    fn read(mut reader: impl BufRead, first: usize, limit: usize) -> std::io::Result<Page> {
+    fn read(mut reader: impl BufRead, first: usize, limit: usize) -> io::Result<Page> {
         let mut page = Page { content: String::new(), total_lines: 0, next: first };
-        let (mut line, mut chars) = (Vec::new(), 0);
+        let (mut line, mut chars) = (Line::default(), 0);
         let mut full = false;
-        while reader.read_until(b'\n', &mut line)? > 0 {
+        while line.read(&mut reader)? {
             page.total_lines += 1;
-            if page.total_lines >= first && page.total_lines < first + limit && !full {
-                let shown = shown(&line);
+            if page.total_lines >= first && page.total_lines - first < limit && !full {
+                let shown = line.shown();
                 chars += shown.len() + 8;
                 full = chars > MAX_CHARS && page.next > first;
                 if !full {
@@ -122,17 +123,55 @@ impl Page {
                     page.next = page.total_lines + 1;
                 }
             }
-            line.clear();
         }
         Ok(page)
     }
 }
 
-fn shown(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(line);
-    let text = text.trim_end_matches(['\n', '\r']);
-    match text.char_indices().nth(MAX_LINE_CHARS) {
-        Some((end, _)) => format!("{} [… the line goes on]", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
+/// A line of whatever length, of which only the beginning is in memory.
+#[derive(Default)]
+struct Line {
+    beginning: Vec<u8>,
+    bytes: u64,
+}
+
+impl Line {
+    /// Reads the next line. False at the end.
+    fn read(&mut self, reader: &mut impl BufRead) -> io::Result<bool> {
+        self.beginning.clear();
+        self.bytes = 0;
+        let mut is_there = false;
+        loop {
+            let piece = match reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                piece => piece?,
+            };
+            if piece.is_empty() {
+                return Ok(is_there);
+            }
+            is_there = true;
+            let newline = memchr::memchr(b'\n', piece);
+            let of_line = piece.get(..newline.unwrap_or(piece.len())).unwrap_or_default();
+            let room = MAX_LINE_BYTES.saturating_sub(self.beginning.len());
+            self.beginning.extend(of_line.iter().take(room));
+            self.bytes += u64::try_from(of_line.len()).unwrap_or_default();
+            let used = of_line.len() + usize::from(newline.is_some());
+            reader.consume(used);
+            if newline.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(&self.beginning);
+        let text = text.trim_end_matches('\r');
+        match text.char_indices().nth(MAX_LINE_CHARS) {
+            Some((end, _)) => {
+                let beginning = text.get(..end).unwrap_or_default();
+                format!("{beginning} [… the line goes on; it has {} bytes]", self.bytes)
+            }
+            None => text.to_owned(),
+        }
     }
 }

@@ -4,16 +4,20 @@
 //! note is taken away after the files: a server that died in between finds it at its next start.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 
+use crate::beneath::open_regular_file;
+use crate::remove_tree::{RemovalProgress, remove_tree};
 use crate::workspace::Workspaces;
 
 /// Where the notes are, beside the workspaces of tenants. No tenant has a name with a dot.
 const NOTES: &str = ".removals";
+/// More than three ids have.
+const MAX_NOTE_BYTES: u64 = 4096;
 
 /// The workspace of one session alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,16 +64,17 @@ impl Workspaces {
 
     /// Removes a workspace with everything in it, then the note. This blocks.
     pub fn remove(&self, own: &SessionWorkspace) -> io::Result<()> {
-        let path = self.path_of(own);
-        match fs::remove_dir_all(&path) {
-            // There are programs that take away from their owner the right to change directories.
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                unlock(&path)?;
-                fs::remove_dir_all(&path)?;
-            }
-            removed => if_there(removed)?,
-        }
+        remove_tree(&self.path_of(own), None)?;
         self.forget_removal(own)
+    }
+
+    /// Removes a workspace as far as that is done by `deadline`, then the note. This blocks.
+    pub fn remove_until(&self, own: &SessionWorkspace, deadline: Instant) -> io::Result<RemovalProgress> {
+        let progress = remove_tree(&self.path_of(own), Some(deadline))?;
+        if progress == RemovalProgress::Removed {
+            self.forget_removal(own)?;
+        }
+        Ok(progress)
     }
 
     fn note(&self, own: &SessionWorkspace) -> PathBuf {
@@ -80,13 +85,24 @@ impl Workspaces {
 
 /// What a note says. One that is not whole was never finished, so its session lives on: it is taken away.
 fn noted(path: &Path) -> Option<SessionWorkspace> {
-    let noted = parse(&fs::read_to_string(path).ok()?);
+    let noted = parse(&read_note(path).ok()?);
     if noted.is_none()
         && let Err(error) = fs::remove_file(path)
     {
         tracing::warn!(path = %path.display(), %error, "a note that was never finished cannot be removed");
     }
     noted
+}
+
+/// A note is a small plain file. Anything else is none of ours.
+fn read_note(path: &Path) -> io::Result<String> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(ErrorKind::InvalidInput.into());
+    };
+    let file = open_regular_file(File::open(directory)?, Path::new(name))?;
+    let mut text = String::new();
+    file.take(MAX_NOTE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn parse(note: &str) -> Option<SessionWorkspace> {
@@ -102,20 +118,10 @@ fn if_there(removed: io::Result<()>) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// Gives the owner of a directory and of all below it the right to change them.
-fn unlock(directory: &Path) -> io::Result<()> {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            unlock(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -3,27 +3,23 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use petasos_sandbox::{Command, Confine, Process, Sandbox, Streams, TerminalSize};
+use petasos_sandbox::{Command, Confine, Password, Process, Sandbox, Streams, Sudo, TerminalSize};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::io::AsyncWriteExt;
 
+use crate::commands::SudoCalls;
 use crate::redact::Redactor;
 use crate::tool::Invocation;
-use crate::workspace::Workspace;
+use crate::workspace::{OURS, Workspace};
 
 const TERMINAL: TerminalSize = TerminalSize { rows: 50, columns: 160 };
-/// With a password, `sudo` must take it from standard input, and ask for it each time: what it does not take, the
-/// command would read.
-const SUDO: &str = "sudo() { command sudo -k -S -p '' \"$@\"; }; export -f sudo 2>/dev/null; ";
-
 /// A shell command to start.
 pub(crate) struct Shell<'a> {
     pub(crate) sandbox: &'a Sandbox,
     pub(crate) workspace: &'a Workspace,
     pub(crate) secrets: &'a BTreeMap<String, SecretString>,
     pub(crate) sudo_password: Option<&'a SecretString>,
-    /// How many times it asks for the password.
-    pub(crate) sudo_calls: usize,
+    /// The calls of `sudo` that the password is for.
+    pub(crate) sudo_calls: SudoCalls,
     pub(crate) pty: bool,
     pub(crate) directory: Option<&'a str>,
 }
@@ -33,41 +29,53 @@ impl<'a> Shell<'a> {
     pub(crate) fn new(sandbox: &'a Sandbox, workspace: &'a Workspace, invocation: &'a Invocation) -> Self {
         let secrets = &invocation.secrets;
         let sudo_password = invocation.sudo_password.as_ref();
-        Shell { sandbox, workspace, secrets, sudo_password, sudo_calls: 0, pty: false, directory: None }
+        let sudo_calls = SudoCalls::default();
+        Shell { sandbox, workspace, secrets, sudo_password, sudo_calls, pty: false, directory: None }
     }
 
-    /// Starts a shell command. Its standard input is open.
+    /// Starts a shell command. Its standard input is open. With a password nothing starts unless `sudo` takes it.
     pub(crate) async fn start(&self, command: &str) -> Result<Process, String> {
-        let script = match self.sudo_password {
-            Some(_) => format!("{SUDO}{command}"),
-            None => command.to_owned(),
-        };
-        let shell = if std::path::Path::new("/bin/bash").exists() { "bash" } else { "sh" };
         let streams = if self.pty { Streams::Terminal(TERMINAL) } else { Streams::Merged };
-        let mut process = self.run_with(vec![shell.to_owned(), "-c".to_owned(), script], streams)?;
-        if let (Some(password), Some(stdin)) = (self.sudo_password, &mut process.stdin) {
-            let lines = format!("{}\n", password.expose_secret()).repeat(self.sudo_calls);
-            stdin
-                .write_all(lines.as_bytes())
-                .await
-                .map_err(|error| format!("The command was gone: {error}."))?;
-        }
-        Ok(process)
+        let Some(password) = self.sudo_password else {
+            return self.run_with(shell(command), streams);
+        };
+        let password = Password::new(password.expose_secret());
+        let checked = self.sandbox.check_sudo_password(&password, self.workspace.path()).await;
+        checked.map_err(|error| format!("Nothing of the command was run: {error}."))?;
+        let directory = self.put_sudo_in_place()?;
+        let script = format!("PATH='{}':\"$PATH\"; {command}", directory.replace('\'', r"'\''"));
+        let mut calls = self.sudo_calls.clone();
+        let sudo = Sudo { password, allow: Box::new(move |arguments| calls.take(arguments)) };
+        let started = self.sandbox.start_with_sudo(self.command(shell(&script), streams), sudo);
+        started.map_err(|error| format!("{error}."))
+    }
+
+    /// Puts the script that calls `sudo` outside where the command finds it, and returns that directory.
+    fn put_sudo_in_place(&self) -> Result<String, String> {
+        let script = self.sandbox.sudo_stand_in().map_err(|error| format!("{error}."))?;
+        let file = format!("{OURS}/bin/sudo");
+        self.workspace.write_file(file.as_ref(), script.as_bytes())?;
+        let executable =
+            cap_std::fs::Permissions::from_std(std::os::unix::fs::PermissionsExt::from_mode(0o755));
+        let changed = self.workspace.directory().set_permissions(&file, executable);
+        changed.map_err(|error| format!("{file} cannot be made executable: {error}."))?;
+        Ok(self.workspace.path().join(OURS).join("bin").display().to_string())
     }
 
     /// Starts a program.
     pub(crate) fn run_with(&self, arguments: Vec<String>, streams: Streams) -> Result<Process, String> {
-        let command = Command {
+        self.sandbox.start(self.command(arguments, streams)).map_err(|error| format!("{error}."))
+    }
+
+    fn command(&self, arguments: Vec<String>, streams: Streams) -> Command {
+        Command {
             arguments,
             env: self.env(),
             workspace: self.workspace.path().to_owned(),
             directory: self.directory(),
             streams,
-            // `sudo` cannot work where nobody can gain privileges. A person has seen the command and given their
-            // password for it, so it runs outside.
-            confine: if self.sudo_password.is_some() { Confine::Not } else { Confine::AsSet },
-        };
-        self.sandbox.start(command).map_err(|error| format!("{error}."))
+            confine: Confine::AsSet,
+        }
     }
 
     /// Where it runs.
@@ -93,4 +101,10 @@ impl<'a> Shell<'a> {
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new(self.secrets.values().chain(self.sudo_password))
     }
+}
+
+/// The words that run a script.
+fn shell(script: &str) -> Vec<String> {
+    let shell = if std::path::Path::new("/bin/bash").exists() { "bash" } else { "sh" };
+    [shell, "-c", script].map(str::to_owned).into()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::event::ToolEffect;
+use petasos_core::ids::TenantId;
 use petasos_core::model::ToolSpec;
 use petasos_sandbox::{Ended, Limit, Network, Process, Sandbox};
 use serde::Deserialize;
@@ -14,13 +15,13 @@ use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout_at};
 
 use crate::arguments::parse;
-use crate::commands::{self, Approvals};
+use crate::commands::{self, Approvals, patterns};
 use crate::output::Collector;
 use crate::processes::Processes;
 use crate::redact::Redactor;
 use crate::shell::Shell;
 use crate::tool::{CommandOutput, Filter, Invocation, Risk, Tool, ToolOutput};
-use crate::workspace::{Workspace, Workspaces};
+use crate::workspace::{Workspace, WorkspaceWatch, Workspaces};
 
 pub(crate) const NAME: &str = "terminal";
 
@@ -32,6 +33,11 @@ const TIMED_OUT: i32 = 124;
 const MAX_HELD_BACK: usize = 32 * 1024 * 1024;
 /// How long a command may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
+
+const SUDO_IS_OFF: &str = "This command is not run: it calls sudo, which is off here (sandbox.sudo). Do it without sudo, \
+                           or tell the user what to run.";
+const SUDO_IS_NOT_FOR_THIS_TENANT: &str = "This command is not run: it calls sudo, which only sessions of the tenant \
+                                           default may (sandbox.sudo). Do it without sudo, or tell the user what to run.";
 
 /// Runs shell commands.
 #[derive(Clone)]
@@ -90,12 +96,28 @@ impl Tool for Terminal {
 
     fn risk(&self, input: &Map<String, Value>) -> Risk {
         let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
-        commands::judge(command, &self.approvals).risk
+        self.judge(command).risk
+    }
+
+    fn refusal(&self, input: &Map<String, Value>, tenant: &TenantId) -> Option<String> {
+        let refused = self.sudo_command(input).is_some() && *tenant != TenantId::default_tenant();
+        refused.then(|| SUDO_IS_NOT_FOR_THIS_TENANT.to_owned())
+    }
+
+    fn patterns(&self, input: &Map<String, Value>) -> Vec<String> {
+        input.get("command").and_then(Value::as_str).map(patterns::offered).unwrap_or_default()
+    }
+
+    fn fits_pattern(&self, pattern: &str, input: &Map<String, Value>) -> bool {
+        let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
+        patterns::fits(pattern, command)
     }
 
     fn sudo_command(&self, input: &Map<String, Value>) -> Option<String> {
         let command = input.get("command")?.as_str()?;
-        (commands::judge(command, &self.approvals).sudo_calls > 0).then(|| command.to_owned())
+        let judged = self.judge(command);
+        let may_run = !matches!(judged.risk, Risk::Forbidden { .. });
+        (may_run && judged.sudo_calls.len() > 0).then(|| command.to_owned())
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
@@ -105,11 +127,36 @@ impl Tool for Terminal {
 }
 
 impl Terminal {
+    /// Judges a command. One that calls `sudo` where that is off never runs.
+    fn judge(&self, command: &str) -> commands::Judged {
+        let mut judged = commands::judge(command, &self.approvals);
+        let may_run = !matches!(judged.risk, Risk::Forbidden { .. });
+        if may_run && judged.sudo_calls.len() > 0 && self.sandbox.settings().sudo.is_none() {
+            judged.risk = Risk::Forbidden { reason: SUDO_IS_OFF.to_owned() };
+        }
+        judged
+    }
+
+    /// The same on a thread on which nobody waits, since reading a long command takes a while.
+    async fn judge_elsewhere(&self, command: &str) -> Result<commands::Judged, String> {
+        let (terminal, command) = (self.clone(), command.to_owned());
+        let judged = tokio::task::spawn_blocking(move || terminal.judge(&command)).await;
+        judged.map_err(|_| "This command is not run: whether it is safe could not be found out.".to_owned())
+    }
+
     async fn execute(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
         let input: Input = parse(&invocation.input)?;
-        let judged = commands::judge(&input.command, &self.approvals);
+        let judged = self.judge_elsewhere(&input.command).await?;
         if let Risk::Forbidden { reason } = judged.risk {
             return Err(reason);
+        }
+        if judged.sudo_calls.len() > 0 && invocation.tenant != TenantId::default_tenant() {
+            return Err(SUDO_IS_NOT_FOR_THIS_TENANT.to_owned());
+        }
+        if judged.sudo_calls.len() > 0 && invocation.sudo_password.is_none() {
+            return Err(
+                "This command is not run: it calls sudo, and nobody gave a password for it.".to_owned()
+            );
         }
         let seconds = input.timeout.unwrap_or(DEFAULT_SECONDS);
         if !input.background && !(1..=MAX_SECONDS).contains(&seconds) {
@@ -117,15 +164,16 @@ impl Terminal {
                 "timeout must be 1 to {MAX_SECONDS} seconds; use background for longer work"
             ));
         }
-        let workspace = self.workspaces.open(invocation)?;
+        let workspace = self.workspaces.opened(invocation).await?;
         let mut shell = Shell::new(&self.sandbox, &workspace, invocation);
         shell.pty = input.pty;
         shell.directory = input.workdir.as_deref();
         shell.sudo_calls = judged.sudo_calls;
         let redactor = shell.redactor();
+        let watch = workspace.watch().await?;
         let mut process = shell.start(&input.command).await?;
         if input.background {
-            let id = self.processes.add(&workspace, &input.command, process, redactor)?;
+            let id = self.processes.add(&workspace, &input.command, process, redactor, watch)?;
             let hint = "It runs. Use the tool process with this process_id to see its output, wait for it or end it.";
             return Ok(ToolOutput::ok(json!({ "process_id": id, "hint": hint }).to_string()));
         }
@@ -135,6 +183,7 @@ impl Terminal {
         let run = Run {
             workspace: &workspace,
             redactor,
+            watch,
             limit: Duration::from_secs(seconds),
             unfiltered: invocation.filter.as_ref().map(|filter| Unfiltered {
                 filter,
@@ -151,6 +200,7 @@ impl Terminal {
 pub(crate) struct Run<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) redactor: Redactor,
+    pub(crate) watch: WorkspaceWatch,
     pub(crate) limit: Duration,
     /// What it wrote, held back for somebody who wants to see it first.
     pub(crate) unfiltered: Option<Unfiltered<'a>>,
@@ -180,7 +230,11 @@ impl Run<'_> {
     pub(crate) async fn finish(mut self, mut process: Process, tool_use_id: &str) -> ToolOutput {
         let mut collector = Collector::new(tool_use_id);
         let deadline = Instant::now() + self.limit;
-        let mut ended = timeout_at(deadline, self.gather(&mut process, &mut collector)).await.ok();
+        let watch = self.watch.clone();
+        let (mut ended, mut over_quota) = tokio::select! {
+            ended = timeout_at(deadline, self.gather(&mut process, &mut collector)) => (ended.ok(), None),
+            over = watch.exceeded() => (Some(Ended::default()), Some(over)),
+        };
         let in_time = ended.is_some();
         if !in_time {
             process.terminate();
@@ -189,14 +243,20 @@ impl Run<'_> {
         }
         // What is deaf to being asked is killed.
         drop(process);
+        if over_quota.is_none() {
+            over_quota = watch.look().await;
+        }
         let rest = self.redactor.finish();
-        self.keep(&mut collector, &rest);
+        self.keep(&mut collector, &rest).await;
         if let Some(unfiltered) = self.unfiltered.take() {
             let exit_code = if in_time { ended.as_ref().map_or(-1, exit_code) } else { TIMED_OUT };
-            collector.push(self.workspace, &unfiltered.shown(exit_code).await);
+            collector.push(self.workspace, &unfiltered.shown(exit_code).await).await;
         }
-        let output = collector.finish(self.workspace);
-        if in_time {
+        let output = collector.finish(self.workspace).await;
+        if let Some(over) = over_quota {
+            let exit_code = ended.as_ref().map_or(-1, exit_code);
+            ToolOutput::error(json!({ "output": output, "exit_code": exit_code, "error": over }).to_string())
+        } else if in_time {
             report(output, ended.unwrap_or_default())
         } else {
             let seconds = self.limit.as_secs();
@@ -215,14 +275,14 @@ impl Run<'_> {
                 Ok(0) | Err(_) => return process.wait().await,
                 Ok(count) => {
                     let piece = self.redactor.push(buffer.get(..count).unwrap_or_default());
-                    self.keep(collector, &piece);
+                    self.keep(collector, &piece).await;
                 }
             }
         }
     }
 
     /// Keeps a piece of the output. What is too much to hold back is shown as it is.
-    fn keep(&mut self, collector: &mut Collector, piece: &[u8]) {
+    async fn keep(&mut self, collector: &mut Collector, piece: &[u8]) {
         match &mut self.unfiltered {
             Some(unfiltered) if unfiltered.bytes.len() + piece.len() <= MAX_HELD_BACK => {
                 unfiltered.bytes.extend_from_slice(piece);
@@ -232,11 +292,12 @@ impl Run<'_> {
                     command = unfiltered.command,
                     "a command wrote too much for hooks to transform"
                 );
-                collector.push(self.workspace, &unfiltered.bytes);
-                collector.push(self.workspace, piece);
+                let held_back = std::mem::take(&mut unfiltered.bytes);
                 self.unfiltered = None;
+                collector.push(self.workspace, &held_back).await;
+                collector.push(self.workspace, piece).await;
             }
-            None => collector.push(self.workspace, piece),
+            None => collector.push(self.workspace, piece).await,
         }
     }
 }

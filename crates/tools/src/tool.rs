@@ -38,6 +38,21 @@ pub trait Tool: Send + Sync + 'static {
         Risk::Ordinary
     }
 
+    /// Patterns of commands that a person may allow in place of the whole tool, the narrowest first.
+    fn patterns(&self, _input: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether a pattern that [`Tool::patterns`] offered fits this call.
+    fn fits_pattern(&self, _pattern: &str, _input: &Map<String, Value>) -> bool {
+        false
+    }
+
+    /// Why no session of this tenant may make a call, if so.
+    fn refusal(&self, _input: &Map<String, Value>, _tenant: &TenantId) -> Option<String> {
+        None
+    }
+
     /// The command for which a call needs a sudo password.
     fn sudo_command(&self, _input: &Map<String, Value>) -> Option<String> {
         None

@@ -11,7 +11,7 @@ use petasos_sandbox::Sandbox;
 use crate::commands::Approvals;
 use crate::execute_code::ExecuteCode;
 use crate::mcp::McpServers;
-use crate::output::{bounded, is_long};
+use crate::output::{is_long, keep_bounded};
 use crate::patch::Patch;
 use crate::process::ProcessTool;
 use crate::processes::Processes;
@@ -60,7 +60,11 @@ impl Toolbox {
         let Options { workspaces, sandbox, approvals } = options;
         let mut toolbox = Toolbox { workspaces: Some(workspaces.clone()), ..Toolbox::default() };
         let processes = toolbox.processes.clone();
-        toolbox.add(ExecuteCode { workspaces: workspaces.clone(), sandbox: sandbox.clone() });
+        toolbox.add(ExecuteCode {
+            workspaces: workspaces.clone(),
+            sandbox: sandbox.clone(),
+            approvals: approvals.clone(),
+        });
         toolbox.add(Patch { workspaces: workspaces.clone() });
         toolbox.add(ReadFile { workspaces: workspaces.clone() });
         toolbox.add(SearchFiles { workspaces: workspaces.clone() });
@@ -92,7 +96,15 @@ impl Toolbox {
     #[must_use]
     pub fn with_web(mut self, client: Client, engine: Option<Arc<dyn SearchEngine>>) -> Self {
         self.add(WebSearch { engine });
-        self.add(WebExtract { client });
+        self.add(WebExtract { client, asks: false });
+        self
+    }
+
+    /// The same, but a person is asked before `web_extract` reads a page through this guarded client, unless a policy
+    /// says otherwise.
+    #[must_use]
+    pub fn asking_before_web_extract(mut self, client: Client) -> Self {
+        self.add(WebExtract { client, asks: true });
         self
     }
 
@@ -113,14 +125,16 @@ impl Toolbox {
 
     /// What the model gets of a result from elsewhere: of a long one the beginning, the end, and the path of all of it
     /// in the workspace of the call.
-    pub fn keep_long_output(&self, invocation: &Invocation, output: ToolOutput) -> ToolOutput {
-        let open = |workspaces: &Workspaces| workspaces.open(invocation).ok();
-        match self.workspaces.as_ref().filter(|_| is_long(&output.text)).and_then(open) {
-            Some(workspace) => {
-                let text = bounded(&workspace, &invocation.tool_use_id, output.text);
+    pub async fn keep_long_output(&self, invocation: &Invocation, output: ToolOutput) -> ToolOutput {
+        let Some(workspaces) = self.workspaces.as_ref().filter(|_| is_long(&output.text)) else {
+            return output;
+        };
+        match workspaces.opened(invocation).await {
+            Ok(workspace) => {
+                let text = keep_bounded(&workspace, &invocation.tool_use_id, output.text).await;
                 ToolOutput { text, is_error: output.is_error }
             }
-            None => output,
+            Err(_) => output,
         }
     }
 

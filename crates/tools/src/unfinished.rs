@@ -17,7 +17,7 @@ impl UnfinishedLine {
     pub(crate) fn add(&mut self, data: &str, approvals: &Approvals) -> Result<(), String> {
         let whole = format!("{}{}", self.text, ended(data));
         if !self.text.is_empty() && !data.trim().is_empty() {
-            let why = match commands::judge(&whole, approvals).risk {
+            let why = match commands::judge_input(&whole, approvals).risk {
                 Risk::Harmless | Risk::Ordinary => None,
                 Risk::Dangerous(danger) => Some(format!("It {}.", danger.description)),
                 Risk::Forbidden { reason } => Some(reason),

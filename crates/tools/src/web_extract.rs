@@ -28,6 +28,9 @@ const HEADERS: [(&str, &str); 2] =
 #[derive(Clone)]
 pub(crate) struct WebExtract {
     pub(crate) client: Client,
+    /// Whether a person is asked first when no policy says anything about the tool. An address can carry away what the
+    /// model has read.
+    pub(crate) asks: bool,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +59,10 @@ impl Tool for WebExtract {
 
     fn effect(&self) -> ToolEffect {
         ToolEffect::ReadOnly
+    }
+
+    fn asks_by_default(&self) -> bool {
+        self.asks
     }
 
     fn preview(&self, input: &Map<String, Value>) -> Option<String> {

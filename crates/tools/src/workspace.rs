@@ -1,10 +1,12 @@
 //! Workspaces: the directories that tools work in, and the only way in which tools touch files there.
 //!
 //! A workspace belongs to a tenant, an agent and a user, or to a session without a user. Files are reached through a
-//! handle of the directory: the kernel resolves each path beneath it, so that neither `..` nor a link leads out.
+//! handle of the directory: the kernel resolves each path beneath it, so that neither `..` nor a link leads out. That
+//! can block for as long as the disk likes, so it happens on the threads of a [`FilePool`].
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
@@ -12,7 +14,9 @@ use petasos_core::ids::{AgentId, SessionId, TenantId};
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
-use crate::tool::Invocation;
+use crate::file_pool::{FileOwner, FilePool, FilePoolError, FilePoolLimits};
+use crate::quota::{Quota, QuotaWatch, WorkspaceLimits};
+use crate::tool::{Invocation, ToolOutput};
 
 /// Where we keep our own files in a workspace.
 pub(crate) const OURS: &str = ".petasos";
@@ -23,12 +27,34 @@ const TEMPORARY: &str = ".petasos/tmp";
 #[derive(Debug, Clone)]
 pub struct Workspaces {
     root: PathBuf,
+    pool: FilePool,
+    quota: Quota,
 }
 
 impl Workspaces {
     /// Workspaces below `root`, which is made when the first of them is.
     pub fn new(root: PathBuf) -> Self {
-        Workspaces { root }
+        let quota = Quota::new(&root, WorkspaceLimits::default());
+        Workspaces { root, pool: FilePool::default(), quota }
+    }
+
+    /// The same with other limits of how much they take on the disk.
+    #[must_use]
+    pub fn with_limits(mut self, limits: WorkspaceLimits) -> Self {
+        self.quota = Quota::new(&self.root, limits);
+        self
+    }
+
+    /// The same with other limits for work on files.
+    #[must_use]
+    pub fn with_file_limits(mut self, limits: FilePoolLimits) -> Self {
+        self.pool = FilePool::new(limits);
+        self
+    }
+
+    /// The threads that file work runs on.
+    pub fn pool(&self) -> &FilePool {
+        &self.pool
     }
 
     /// The directory that they are all in.
@@ -36,12 +62,42 @@ impl Workspaces {
         &self.root
     }
 
-    /// The workspace of a call. The first use makes it.
+    /// The workspace of a call. The first use makes it. This blocks.
     pub fn open(&self, invocation: &Invocation) -> Result<Workspace, String> {
-        let Invocation { tenant, agent_id, user_id, session_id, .. } = invocation;
-        let path = self.path(tenant, agent_id, user_id.as_deref(), session_id);
-        Workspace::make(&path)
+        let path = self.path_for(invocation);
+        Workspace::make(&path, self, self.owner(invocation))
             .map_err(|error| format!("The workspace {} cannot be used: {error}.", path.display()))
+    }
+
+    /// [`Workspaces::open`] on the threads for files.
+    pub(crate) async fn opened(&self, invocation: &Invocation) -> Result<Workspace, String> {
+        let (workspaces, invocation) = (self.clone(), invocation.clone());
+        let opened = self.pool.run(&self.owner(&invocation), move || workspaces.open(&invocation)).await;
+        opened.unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// Carries out a call that only works on files, on the threads for that.
+    pub(crate) async fn run_tool(
+        &self,
+        invocation: Invocation,
+        work: fn(&Workspace, &Invocation) -> Result<ToolOutput, String>,
+    ) -> ToolOutput {
+        let (workspaces, owner) = (self.clone(), self.owner(&invocation));
+        let run = move || work(&workspaces.open(&invocation)?, &invocation);
+        let ran = self.pool.run(&owner, run).await;
+        ran.unwrap_or_else(|error| Err(error.to_string())).unwrap_or_else(ToolOutput::error)
+    }
+
+    fn path_for(&self, invocation: &Invocation) -> PathBuf {
+        let Invocation { tenant, agent_id, user_id, session_id, .. } = invocation;
+        self.path(tenant, agent_id, user_id.as_deref(), session_id)
+    }
+
+    /// On whose account a call's file work goes.
+    fn owner(&self, invocation: &Invocation) -> FileOwner {
+        let path = self.path_for(invocation);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        FileOwner { tenant: invocation.tenant.to_string(), workspace: name }
     }
 
     /// Where the workspace of a session is, or will be. Readable as far as the ids are; the last part tells apart what
@@ -68,15 +124,18 @@ impl Workspaces {
     }
 }
 
-/// One workspace.
-#[derive(Debug)]
+/// One workspace. Cheap to clone.
+#[derive(Debug, Clone)]
 pub struct Workspace {
-    path: PathBuf,
-    directory: Dir,
+    path: Arc<Path>,
+    directory: Arc<Dir>,
+    pool: FilePool,
+    owner: FileOwner,
+    quota: Quota,
 }
 
 impl Workspace {
-    fn make(path: &Path) -> io::Result<Self> {
+    fn make(path: &Path, all: &Workspaces, owner: FileOwner) -> io::Result<Self> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -87,7 +146,31 @@ impl Workspace {
         if !directory.is_dir(TEMPORARY) {
             directory.create_dir_all(TEMPORARY)?;
         }
-        Ok(Workspace { path, directory })
+        let (pool, quota) = (all.pool.clone(), all.quota.clone());
+        Ok(Workspace { path: path.into(), directory: Arc::new(directory), pool, owner, quota })
+    }
+
+    /// Runs work on files where it may block.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Workspace) -> T + Send + 'static,
+    ) -> Result<T, FilePoolError> {
+        let workspace = self.clone();
+        self.pool.run(&self.owner, move || work(&workspace)).await
+    }
+
+    /// Refuses to write so many bytes more where there is no room for them. This blocks.
+    pub(crate) fn make_sure_of_room(&self, bytes: u64) -> Result<(), String> {
+        self.quota.make_sure_of_room(&self.path, bytes)
+    }
+
+    /// Watches how much the workspace takes during a command that begins now. Where that is far too much already, no
+    /// command runs.
+    pub(crate) async fn watch(&self) -> Result<WorkspaceWatch, String> {
+        let may_run = self.run(|workspace| workspace.quota.may_run_commands(&workspace.path)).await;
+        may_run.map_err(|error| error.to_string())??;
+        let watch = self.quota.watch(&self.path);
+        Ok(WorkspaceWatch { watch, pool: self.pool.clone(), owner: self.owner.clone() })
     }
 
     /// Where it is.
@@ -109,7 +192,7 @@ impl Workspace {
     pub(crate) fn relative(&self, path: &str) -> Result<PathBuf, String> {
         let path = path.strip_prefix("~/").unwrap_or(path);
         let path = Path::new(path);
-        let below = match path.strip_prefix(&self.path) {
+        let below = match path.strip_prefix(&*self.path) {
             Ok(below) => below,
             Err(_) if path.is_absolute() => return Err(self.outside(path)),
             Err(_) => path,
@@ -153,9 +236,13 @@ impl Workspace {
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             return Err(format!("{} is there and is no regular file.", path.display()));
         }
-        let draft = format!(".{}.{}", name.to_string_lossy(), uuid::Uuid::now_v7().simple());
+        let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        self.make_sure_of_room(bytes.saturating_sub(old.as_ref().map_or(0, |old| old.len())))?;
+        // Not made of the name, which may be as long as names can be.
+        let draft = format!(".petasos-{}", uuid::Uuid::now_v7().simple());
         let written = (|| {
-            parent.write(&draft, content)?;
+            let mut options = OpenOptions::new();
+            parent.open_with(&draft, options.write(true).create_new(true))?.write_all(content)?;
             if let Some(old) = old {
                 parent.set_permissions(&draft, old.permissions())?;
             }
@@ -183,5 +270,25 @@ impl Workspace {
     fn outside(&self, path: &Path) -> String {
         let (path, workspace) = (path.display(), self.path.display());
         format!("{path} is outside of the workspace. Paths are relative to it, or start with {workspace}.")
+    }
+}
+
+/// Watches how much a workspace takes while a command runs.
+#[derive(Clone)]
+pub(crate) struct WorkspaceWatch {
+    watch: QuotaWatch,
+    pool: FilePool,
+    owner: FileOwner,
+}
+
+impl WorkspaceWatch {
+    /// Waits until there is more than there may be, and says so. Dropping the future ends the watch.
+    pub(crate) async fn exceeded(&self) -> String {
+        self.watch.exceeded(&self.pool, &self.owner).await
+    }
+
+    /// Whether there is more than there may be after the command.
+    pub(crate) async fn look(&self) -> Option<String> {
+        self.watch.look(&self.pool, &self.owner).await
     }
 }

@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
-use crate::blocking::blocking;
 use crate::tool::{Invocation, Tool, ToolOutput};
-use crate::workspace::Workspaces;
+use crate::workspace::{Workspace, Workspaces};
+
+/// The largest file that is written.
+const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 /// Writes files.
 #[derive(Clone)]
@@ -52,18 +54,19 @@ impl Tool for WriteFile {
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
-        let tool = self.clone();
-        blocking(move || tool.write(&invocation)).boxed()
+        let workspaces = self.workspaces.clone();
+        async move { workspaces.run_tool(invocation, write).await }.boxed()
     }
 }
 
-impl WriteFile {
-    fn write(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
-        let input: Input = parse(&invocation.input)?;
-        let workspace = self.workspaces.open(invocation)?;
-        let path = workspace.relative(&input.path)?;
-        workspace.write_file(&path, input.content.as_bytes())?;
-        let text = json!({ "path": path, "bytes_written": input.content.len() });
-        Ok(ToolOutput::ok(text.to_string()))
+fn write(workspace: &Workspace, invocation: &Invocation) -> Result<ToolOutput, String> {
+    let input: Input = parse(&invocation.input)?;
+    let bytes = input.content.len();
+    if bytes > MAX_BYTES {
+        return Err(format!("content has {bytes} bytes; write_file writes at most {MAX_BYTES} bytes."));
     }
+    let path = workspace.relative(&input.path)?;
+    workspace.write_file(&path, input.content.as_bytes())?;
+    let text = json!({ "path": path, "bytes_written": input.content.len() });
+    Ok(ToolOutput::ok(text.to_string()))
 }

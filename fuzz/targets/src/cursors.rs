@@ -171,7 +171,7 @@ impl Filled {
         let order = if descending { Order::Descending } else { Order::Ascending };
         let types: Vec<String> = words.map(str::to_owned).collect();
         let all = types.is_empty() || types.iter().any(|name| name == "user.steer");
-        let query = EventQuery { after, before, types, order, limit };
+        let query = EventQuery { after, before, types, order, limit, max_bytes: usize::MAX };
         let found = self.store.events(&self.session, query).await.unwrap();
         let mut expected: Vec<u64> = (1..=u64::from(COUNT))
             .filter(|at| all && *at > after.unwrap_or(0) && before.is_none_or(|before: u64| *at < before))
@@ -180,6 +180,6 @@ impl Filled {
             expected.reverse();
         }
         expected.truncate(limit);
-        assert_eq!(found.iter().map(|event| event.sequence).collect::<Vec<_>>(), expected);
+        assert_eq!(found.events.iter().map(|event| event.sequence).collect::<Vec<_>>(), expected);
     }
 }

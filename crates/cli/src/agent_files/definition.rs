@@ -26,6 +26,11 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<AgentDefinition> {
     }
 }
 
+/// Takes out what the server adds to a definition and takes no orders about.
+pub(crate) fn remove_added(keys: &mut Map<String, Value>) {
+    keys.retain(|key, _| !ADDED.contains(&key.as_str()));
+}
+
 /// Refuses keys that mean nothing, and says which was probably meant.
 pub(crate) fn check_keys(keys: &Map<String, Value>, text: &str, path: &Path) -> Result<()> {
     let is_known = |key: &str| FIELDS.contains(&key) || ADDED.contains(&key);

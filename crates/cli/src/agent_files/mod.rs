@@ -11,14 +11,14 @@ mod definition;
 use std::path::Path;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::{AgentId, TenantId};
 use petasos_engine::{AgentChange, Engine};
 use serde_json::{Map, Value};
 
-pub(crate) use self::definition::check_keys;
-use crate::definition_files::{Defined, DefinitionFiles};
+pub(crate) use self::definition::{check_keys, remove_added};
+use crate::definition_files::{Defined, DefinitionFiles, place};
 
 /// The files and what was last seen of them.
 pub(crate) type AgentFiles = DefinitionFiles<AgentDefinition>;
@@ -32,7 +32,7 @@ impl Defined for AgentDefinition {
     }
 
     /// A new agent, a new version, or nothing if it is so already.
-    async fn put(self, engine: &Engine, id: &AgentId, _: &str, path: &Path) -> Result<()> {
+    async fn put(self, engine: &Engine, id: &AgentId, text: &str, path: &Path) -> Result<()> {
         let tenant = TenantId::default_tenant();
         let current = match engine.agent(&tenant, id, None).await {
             Err(petasos_engine::Error::NotFound { .. }) => None,
@@ -46,7 +46,14 @@ impl Defined for AgentDefinition {
                 engine.change_agent(&tenant, id, change).await
             }
         };
-        let version = agent.with_context(|| path.display().to_string())?.version;
+        let version = agent
+            .map_err(|error| match &error {
+                petasos_engine::Error::InvalidDefinition(invalid) => {
+                    anyhow!("{}: {invalid}", place(text, path, &invalid.field))
+                }
+                _ => anyhow::Error::from(error).context(path.display().to_string()),
+            })?
+            .version;
         let changed = current.as_ref().is_none_or(|current| current.version != version);
         if changed {
             tracing::info!(agent = %id, version, file = %path.display(), "read an agent from its file");

@@ -10,6 +10,7 @@ Examples:
   petasos deliveries list --session session_0199… --json
   petasos deliveries show dlv_0199…
   petasos deliveries replay dlv_0199…
+  petasos deliveries credentials --tenant acme
 
 A delivery that no receiver took after all its attempts is dead. Replaying it makes a new delivery
 with the same body and webhook-id; the old record stays.";
@@ -51,6 +52,8 @@ pub(crate) enum DeliveriesCommand {
         /// The delivery
         id: String,
     },
+    /// Print the token and the signing secret that a tenant's receivers know deliveries by
+    Credentials,
 }
 
 /// Which deliveries are listed.

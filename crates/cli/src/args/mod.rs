@@ -1,7 +1,9 @@
 //! The command line.
 
 mod admin;
+mod approvals;
 mod deliveries;
+mod grants;
 mod hooks;
 mod plugins;
 mod routines;
@@ -18,7 +20,9 @@ pub(crate) use self::admin::{
     AgentsArgs, AgentsCommand, BackupArgs, KeysArgs, KeysCommand, SessionFilterArgs, SessionsArgs,
     SessionsCommand,
 };
+pub(crate) use self::approvals::{ApprovalsArgs, ApprovalsCommand};
 pub(crate) use self::deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryFilterArgs};
+pub(crate) use self::grants::{GrantsArgs, GrantsCommand, WhoseArgs};
 pub(crate) use self::hooks::{HooksArgs, HooksCommand};
 pub(crate) use self::plugins::{PluginsArgs, PluginsCommand};
 pub(crate) use self::routines::{RoutinesArgs, RoutinesCommand, RunsArgs, RunsCommand};
@@ -73,6 +77,8 @@ pub(crate) enum Command {
     Agents(AgentsArgs),
     /// Look at sessions, put them away, delete them
     Sessions(SessionsArgs),
+    /// List and revoke what agents may do without asking
+    Grants(GrantsArgs),
     /// Look at webhooks and callbacks on their way out, and replay them
     Deliveries(DeliveriesArgs),
     /// Look at routines, and ask for runs
@@ -85,6 +91,8 @@ pub(crate) enum Command {
     Hooks(HooksArgs),
     /// List plugins, switch them on and off
     Plugins(PluginsArgs),
+    /// Say what would happen to a command of an agent, and why
+    Approvals(ApprovalsArgs),
     /// Check the installation and say how to mend it
     Doctor(DoctorArgs),
     /// Print a completion script for a shell

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use super::Format;
-use crate::agent_files::check_keys;
+use crate::agent_files::{check_keys, remove_added};
 use crate::api::{Api, path};
 use crate::args::AgentsCommand;
 use crate::table::{field, fields};
@@ -26,7 +26,8 @@ pub(crate) async fn run(api: &Api, command: AgentsCommand, format: Format) -> Re
             format.show(&api.get(&path(&["agents", &id]), &query).await?, text)
         }
         AgentsCommand::Create { file } => {
-            let definition = read_definition(&file)?;
+            let mut definition = read_definition(&file)?;
+            definition.as_object_mut().into_iter().for_each(remove_added);
             format.show(&api.post(&path(&["agents"]), &definition).await?, text)
         }
         AgentsCommand::Update { id, file } => {

@@ -23,6 +23,10 @@ pub(crate) async fn run(api: &Api, command: DeliveriesCommand, format: Format) -
                 format!("Delivers {} again, as {}", field(replay, "replay_of"), field(replay, "id"))
             })
         }
+        DeliveriesCommand::Credentials => {
+            let credentials = api.get(&path(&["credentials"]), &[]).await?;
+            format.show(&credentials, |shown| fields(shown, &[("token", "token"), ("secret", "secret")]))
+        }
     }
 }
 

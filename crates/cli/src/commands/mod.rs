@@ -1,8 +1,10 @@
 //! Commands that talk to a server. Each file is one noun.
 
 pub(crate) mod agents;
+pub(crate) mod approvals;
 pub(crate) mod backup;
 pub(crate) mod deliveries;
+pub(crate) mod grants;
 pub(crate) mod keys;
 pub(crate) mod of_plugin;
 pub(crate) mod plugins;

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use anyhow::{Context, Result, ensure};
 use petasos_engine::{DeliverySettings, Retries};
 use petasos_net::webhook::Signer;
-use petasos_net::{Guard, Targets, Unlisted};
+use petasos_net::{Guard, Targets};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{file, set, time};
@@ -16,10 +16,10 @@ pub(crate) struct DeliveryConfig {
     pub(crate) targets: Targets,
     /// Where events go if neither the session nor the agent says so.
     pub(crate) event_webhook_url: Option<String>,
-    /// What they are sent with; none for the server's own key.
+    /// What those of the tenant `default` are sent with; none for a derived one.
     pub(crate) token: Option<SecretString>,
-    /// What they are signed with; none for the secret in the home.
-    pub(crate) signer: Option<Signer>,
+    /// What the credentials of all tenants follow from; none for the secret in the home.
+    pub(crate) secret: Option<SecretString>,
     /// Time and attempts.
     pub(crate) settings: DeliverySettings,
 }
@@ -32,9 +32,7 @@ pub(super) fn deliveries(file: file::Deliveries, guard: &Guard) -> Result<Delive
     if let Some(token) = &file.token {
         check_token(token).context("deliveries.token")?;
     }
-    let signer = file.secret.as_ref().map(Signer::try_from).transpose().context("deliveries.secret")?;
-    // Without a token of their own, deliveries carry the key that opens this server.
-    let unlisted = if file.token.is_some() { Unlisted::Public } else { Unlisted::Refused };
+    file.secret.as_ref().map(Signer::try_from).transpose().context("deliveries.secret")?;
     let mut settings = DeliverySettings::default();
     set(&mut settings.timeout, time(file.timeout_seconds));
     set(&mut settings.in_flight, file.in_flight.map(NonZero::get));
@@ -42,10 +40,10 @@ pub(super) fn deliveries(file: file::Deliveries, guard: &Guard) -> Result<Delive
     retries(&mut settings.events, &file.events);
     retries(&mut settings.callbacks, &file.callbacks);
     Ok(DeliveryConfig {
-        targets: Targets::new(guard.clone(), unlisted),
+        targets: Targets::new(guard.clone()),
         event_webhook_url: file.event_webhook_url,
         token: file.token,
-        signer,
+        secret: file.secret,
         settings,
     })
 }
@@ -94,12 +92,12 @@ mod tests {
         assert_eq!(config.settings.events.first_delay, Duration::from_millis(100));
         assert_eq!(config.settings.events.max_attempts, 4);
         assert_eq!(config.settings.callbacks, DeliverySettings::default().callbacks);
-        assert!(config.signer.is_some() && config.targets.check("https://example.com/").is_ok());
+        assert!(config.secret.is_some() && config.targets.check("https://example.com/").is_ok());
     }
 
     #[test]
-    fn without_a_token_only_listed_targets_are_accepted() {
-        assert!(read("{}").unwrap().targets.check("https://example.com/").is_err());
+    fn public_targets_need_no_token() {
+        assert!(read("{}").unwrap().targets.check("https://example.com/").is_ok());
     }
 
     #[test]

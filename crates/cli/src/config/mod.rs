@@ -27,8 +27,8 @@ use petasos_server::RateLimit;
 use petasos_tools::web_search::SearchEngine;
 
 pub(crate) use self::deliveries::DeliveryConfig;
-pub(crate) use self::file::LogFormat;
 use self::file::{File, Price, Seconds};
+pub(crate) use self::file::{LogFormat, WebApproval};
 pub(crate) use self::list_edit::{Want, edit as edit_list};
 pub(crate) use self::plugins::{PluginConfig, gateway_hooks};
 use self::read::Presence;
@@ -85,14 +85,20 @@ pub(crate) struct Config {
     pub(crate) sandbox: petasos_sandbox::Settings,
     /// Which commands of agents ask a person.
     pub(crate) approvals: petasos_tools::Approvals,
+    /// Whether `web_extract` asks a person.
+    pub(crate) web_approval: WebApproval,
     /// What is run at points of a turn.
     pub(crate) hooks: HookSettings,
+    /// How much agents' files may take on the disk.
+    pub(crate) workspaces: petasos_tools::WorkspaceLimits,
     /// How many backups stay in the home.
     pub(crate) backups_keep: NonZero<usize>,
     /// What happens to a call that a person would have to allow, where nobody is.
     pub(crate) unattended: petasos_engine::Unattended,
     /// Origins that may use the server from a browser; none for all.
     pub(crate) cors_origins: Vec<String>,
+    /// What happens to fields of requests that are not known.
+    pub(crate) unknown_fields: petasos_server::UnknownFields,
     /// How many requests each key may make.
     pub(crate) rate_limit: Option<RateLimit>,
     /// Whether metrics are shown without a key.
@@ -107,6 +113,15 @@ pub(crate) struct Config {
     pub(crate) plugins: PluginConfig,
     /// What is odd but no reason not to start.
     pub(crate) warnings: Vec<String>,
+}
+
+/// What the named file, or the one in the home if there is one, says about commands. Nothing else in it is looked at.
+pub(crate) fn approvals(named: Option<&Path>, home: &Home) -> Result<petasos_tools::Approvals> {
+    let file = match named {
+        Some(path) => read::read(&std::path::absolute(path)?, Presence::Required)?,
+        None => read::read(&home.config(), Presence::Optional)?,
+    };
+    Ok(sandbox::approvals(file.approvals, file.command_allowlist))
 }
 
 impl Config {
@@ -170,13 +185,19 @@ impl Config {
                 file::Unattended::Deny => petasos_engine::Unattended::Deny,
                 file::Unattended::Allow => petasos_engine::Unattended::Allow,
             },
+            web_approval: file.approvals.web,
             approvals: sandbox::approvals(file.approvals, file.command_allowlist),
             hooks: HookSettings {
                 block: file.hooks,
                 auto_accept: petasos_hooks::accepts(&file.hooks_auto_accept),
             },
+            workspaces: workspace_limits(&file.workspaces),
             backups_keep: file.backups.keep.unwrap_or(DEFAULT_BACKUPS),
             cors_origins: file.cors.origins,
+            unknown_fields: match file.unknown_fields {
+                file::UnknownFields::Refuse => petasos_server::UnknownFields::Refuse,
+                file::UnknownFields::Ignore => petasos_server::UnknownFields::Ignore,
+            },
             rate_limit: file.rate_limit.map(|limit| RateLimit {
                 per_second: limit.requests_per_second,
                 burst: limit.burst.unwrap_or(limit.requests_per_second),
@@ -192,6 +213,13 @@ impl Config {
             warnings,
         })
     }
+}
+
+fn workspace_limits(file: &file::WorkspaceFiles) -> petasos_tools::WorkspaceLimits {
+    let mut limits = petasos_tools::WorkspaceLimits::default();
+    set(&mut limits.max_bytes, file.max_bytes.map(NonZero::get));
+    limits.total_max_bytes = file.total_max_bytes.map(NonZero::get);
+    limits
 }
 
 fn turn_limits(file: &file::Limits) -> petasos_core::limits::Limits {
@@ -285,6 +313,7 @@ limits: { turn_seconds: 1.5, session_tokens: 7, body_bytes: 10, tool_output_char
 models: { max_attempts: 1, first_byte_seconds: 2, connect_seconds: 3, output_chars: 4 }
 memory: { memory_chars: 13, user_chars: 14 }
 skills: { learned: 15, content_chars: 16, files: 17, file_bytes: 18, index_chars: 19 }
+workspaces: { max_bytes: 20, total_max_bytes: 21 }
 cors: { origins: ['https://a'] }
 metrics: { public: true }
 log: { level: debug, format: json }
@@ -297,6 +326,7 @@ compaction: { at: 0.5 }
         assert_eq!(config.limits.session_tokens, Some(7));
         assert_eq!((config.max_body_bytes, config.max_tool_output_chars), (10, 11));
         assert_eq!(config.tool_time, Duration::from_secs(12));
+        assert_eq!((config.workspaces.max_bytes, config.workspaces.total_max_bytes), (20, Some(21)));
         assert_eq!(config.models.retry.max_attempts, 1);
         assert_eq!(config.models.first_byte_timeout, Duration::from_secs(2));
         assert_eq!(config.net.connect_timeout, Duration::from_secs(3));

@@ -32,7 +32,7 @@ impl PluginConfig {
     pub(super) fn resolve(file: file::Plugins, environment: &Environment) -> Result<Self> {
         let program = file.python.unwrap_or_else(|| USUAL_PYTHON.to_owned());
         // The key to the server is not for user code. Everything else it may need.
-        let env = environment.without_our_key();
+        let env = environment.for_user_code();
         let mut settings = Settings::new(Python { program, env, directory: PathBuf::new() });
         if let Some(seconds) = file.hook_callback_timeout {
             settings.callback_time = callback_time(seconds)?;

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use anyhow::{Result, bail};
-use petasos_sandbox::{Backend, Fallback, Network, Settings};
+use petasos_sandbox::{Backend, Fallback, Network, Settings, find};
 
 use super::file::{self, SandboxBackend, SandboxFallback, SandboxNetwork};
 use super::set;
@@ -33,6 +33,8 @@ pub(super) fn settings(file: file::Sandbox) -> Result<Settings> {
         read: file.read,
         write: file.write,
         env: file.env,
+        // Where it is not installed a call says so.
+        sudo: file.sudo.then(|| find("sudo").unwrap_or_else(|| "/usr/bin/sudo".into())),
         ..Settings::default()
     };
     if let Some(path) = settings.read.iter().chain(&settings.write).find(|path| !path.is_absolute()) {
@@ -71,12 +73,13 @@ mod tests {
     #[test]
     fn everything_can_be_set() {
         let text = "{ backend: docker, image: 'debian:12', fallback: unconfined, network: all, unix_sockets: true, \
-                    read: [/data], env: { A: b }, memory_bytes: 1, processes: 2, file_bytes: 3, cpu_seconds: 4 }";
+                    read: [/data], sudo: true, env: { A: b }, memory_bytes: 1, processes: 2, file_bytes: 3, cpu_seconds: 4 }";
         let read = read(text).unwrap();
         assert_eq!(read.backend, Backend::Docker { image: "debian:12".to_owned() });
         assert_eq!((read.fallback, read.network), (Fallback::Unconfined, Network::All));
         assert_eq!(read.limits.processes, 2);
         assert_eq!(read.env["A"], "b");
+        assert!(read.sudo.unwrap().ends_with("sudo"));
     }
 
     #[test]

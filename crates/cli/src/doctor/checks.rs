@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use petasos_store::RecoveryStore;
 
 use crate::admin_key::{AdminKey, Source};
 use crate::agent_files::AgentFiles;
@@ -174,7 +175,18 @@ pub(super) async fn listen(config: &Config) -> Option<Check> {
 }
 
 /// The store: it opens, or a server has it open and answers.
-pub(super) async fn store(args: &DoctorArgs, home: &Home, environment: &Environment) -> Check {
+pub(super) async fn store(args: &DoctorArgs, home: &Home, environment: &Environment) -> Vec<Check> {
+    let mut set_aside = Vec::new();
+    let store = open_store(args, home, environment, &mut set_aside).await;
+    [store].into_iter().chain(set_aside).collect()
+}
+
+async fn open_store(
+    args: &DoctorArgs,
+    home: &Home,
+    environment: &Environment,
+    set_aside: &mut Vec<Check>,
+) -> Check {
     let what = "store";
     let server = ServerFile::read(home).ok().flatten();
     let path = match (&args.home.database_url, &server) {
@@ -190,10 +202,14 @@ pub(super) async fn store(args: &DoctorArgs, home: &Home, environment: &Environm
         return Check::ok(what, format!("{shown} is not there yet; the first command makes it"));
     }
     match database::open(path).await {
-        Ok(Ok(store)) => match store.close().await {
-            Ok(()) => Check::ok(what, format!("{shown} opens")),
-            Err(error) => Check::failed(what, &error.into()),
-        },
+        Ok(Ok(store)) => {
+            let work = store.last_start().await.map(|last| last.work).unwrap_or_default();
+            set_aside.extend(work.iter().filter_map(super::running::recorded));
+            match store.close().await {
+                Ok(()) => Check::ok(what, format!("{shown} opens")),
+                Err(error) => Check::failed(what, &error.into()),
+            }
+        }
         Ok(Err(petasos_store::Error::InUse { .. })) => match server {
             Some(server) => running(&server, home, environment).await,
             None => Check::warn(

@@ -80,7 +80,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.extend(checks::disk(&home));
     checks.extend(checks::admin_key(&home, environment));
     let config = checks::config(args, &home, environment, &mut checks);
-    checks.push(checks::store(args, &home, environment).await);
+    checks.extend(checks::store(args, &home, environment).await);
     checks.extend(checks::named_server(environment).await);
     checks.extend(checks::agent_files(&home));
     checks.extend(checks::routine_files(&home));

@@ -48,9 +48,12 @@ pub(super) async fn check(config: Config) -> Vec<Check> {
         let cure = "let bwrap make namespaces (the kernel or a container may forbid it), or set another sandbox.backend";
         return vec![Check::warn(what, format!("{backend}: {problem}; agents cannot run commands"), cure)];
     }
+    let cure = "use a kernel that is newer or allows user namespaces, another sandbox.backend, or stricter settings of sandbox";
     let mut checks = vec![Check::ok(what, format!("{backend}: {}", report.has.join(", ")))];
-    let cure = "use a newer kernel, or another sandbox.backend";
-    checks.extend(report.lacks.into_iter().map(|lack| Check::warn(what, lack, cure)));
+    checks.extend(report.promises.iter().map(|promise| match promise.by {
+        Some(by) => Check::ok(what, format!("{} ({by})", promise.promise)),
+        None => Check::warn(what, format!("not kept: {}", promise.promise), cure),
+    }));
     checks
 }
 
@@ -59,7 +62,7 @@ async fn try_out(sandbox: &Sandbox) -> Result<(), String> {
     let workspace = std::env::temp_dir().join(format!("petasos-doctor-{}", std::process::id()));
     std::fs::create_dir_all(&workspace).map_err(|error| error.to_string())?;
     let tried = tokio::time::timeout(PATIENCE, run(sandbox, &workspace)).await;
-    drop(std::fs::remove_dir_all(&workspace));
+    drop(petasos_tools::remove_tree(&workspace, None));
     tried.unwrap_or_else(|_| Err(format!("a command that does nothing ran for {} s", PATIENCE.as_secs())))
 }
 

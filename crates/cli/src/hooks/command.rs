@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use petasos_hooks::{Allowlist, Consent, HookEvent, HookSpec, Place, Specs, Target, modified_at};
+use petasos_hooks::{Allowlist, Consent, HookEvent, HookSpec, MissingGuard, Place, Specs, Target};
 use serde_json::{Map, Value, json};
 
 use super::{doctor, list, test};
@@ -37,12 +37,23 @@ impl Installed {
         self.allowlist.find(hook.event, hook.target.command()?)
     }
 
+    /// Why a guard is not available, if it is one and is not.
+    pub(super) fn missing(&self, hook: &HookSpec) -> Option<MissingGuard> {
+        let command = hook.target.command().filter(|_| hook.fail_closed)?;
+        let may_run = self.agrees_to_all.is_some() || self.consent(hook).is_some();
+        let why = match self.place.availability(command) {
+            Err(why) => why.to_string(),
+            Ok(()) if may_run => return None,
+            Ok(()) => super::NO_CONSENT.to_owned(),
+        };
+        Some(MissingGuard::new(hook, why))
+    }
+
     /// Whether its script was changed after somebody agreed to it.
     pub(super) fn has_drifted(&self, hook: &HookSpec, consent: &Consent) -> bool {
         let arguments = hook.target.command().and_then(|command| self.place.split(command).ok());
         let script = arguments.and_then(|arguments| self.place.script(&arguments));
-        let now = script.and_then(|script| modified_at(&script));
-        now.is_some() && consent.script_mtime_at_approval.is_some() && now != consent.script_mtime_at_approval
+        script.is_some_and(|script| consent.has_drifted(&script))
     }
 }
 

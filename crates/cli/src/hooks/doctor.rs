@@ -1,12 +1,10 @@
 //! `petasos hooks doctor`.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use petasos_hooks::{ConfiguredHook, HookSpec, Place, Target, synthetic};
+use petasos_hooks::{ConfiguredHook, HookSpec, MissingGuard, Place, Target, Unavailable, synthetic};
 use serde_json::{Map, Value, json};
 
 use super::command::{Installed, as_json, in_words};
@@ -24,11 +22,18 @@ const SLOW: Duration = Duration::from_secs(1);
 /// Checks every configured hook. Returns the exit code: 1 if something is wrong.
 pub(super) async fn run(config: &Config, installed: &Installed, format: Format) -> Result<u8> {
     let reach = Arc::new(super::reach(config, installed.place.clone()));
-    let mut problems = installed.specs.warnings.len();
+    let mut problems = installed.specs.warnings.len() + installed.specs.missing.len();
     let mut shown: Vec<Value> = Vec::new();
+    for guard in &installed.specs.missing {
+        let check = unavailable(guard);
+        if format == Format::Text {
+            output::line(&check.line())?;
+        }
+        shown.push(json!({ "name": guard.name, "checks": [check] }));
+    }
     for hook in &installed.specs.hooks {
         let mut checks = standing(installed, hook);
-        // Nobody's first run is ours to decide.
+        // Doctor must not run a hook that nobody has consented to.
         let may_run = hook.target.command().is_none()
             || installed.agrees_to_all.is_some()
             || installed.consent(hook).is_some();
@@ -70,6 +75,7 @@ pub(crate) fn checks(config: &Config, home: &Home, environment: &Environment) ->
     let warnings = specs.warnings.iter();
     let mut checks: Vec<Check> =
         warnings.map(|warning| Check::warn(what, warning, "mend it in config.yaml")).collect();
+    checks.extend(specs.missing.iter().map(unavailable));
     for hook in &specs.hooks {
         let troubles = standing(&installed, hook).into_iter().filter(|check| check.status != Status::Ok);
         checks.extend(troubles.map(|check| check.about(&format!("hook {} {}", hook.event, in_words(hook)))));
@@ -85,6 +91,7 @@ pub(crate) fn checks(config: &Config, home: &Home, environment: &Environment) ->
 fn standing(installed: &Installed, hook: &HookSpec) -> Vec<Check> {
     let Some(command) = hook.target.command() else { return Vec::new() };
     let mut checks = vec![executable(&installed.place, command)];
+    checks.extend(installed.missing(hook).iter().map(unavailable));
     match (installed.consent(hook), installed.agrees_to_all) {
         (None, Some(by)) => checks.push(Check::ok("consent", format!("given to all by {by}"))),
         (None, None) => checks.push(Check::warn(
@@ -106,37 +113,25 @@ fn standing(installed: &Installed, hook: &HookSpec) -> Vec<Check> {
     checks
 }
 
+/// A guard that is not available.
+fn unavailable(guard: &MissingGuard) -> Check {
+    Check::fail("guard", guard.problem(), "mend it, or agree to it; until then those calls are blocked")
+}
+
 /// Whether the command is there and can be run. A script after its interpreter need only be readable.
 fn executable(place: &Place, command: &str) -> Check {
     let what = "command";
-    let arguments = match place.split(command) {
-        Ok(arguments) => arguments,
-        Err(why) => return Check::fail(what, why, "mend it in config.yaml"),
-    };
-    let program = arguments.first().map(String::as_str).unwrap_or_default();
-    let path = std::env::split_paths(place.env.get("PATH").map(String::as_str).unwrap_or_default());
-    let found = if program.contains('/') {
-        Some(program.into())
-    } else {
-        path.map(|directory| directory.join(program)).find(|path| path.is_file())
-    };
-    match found.filter(|path| path.is_file()) {
-        None => Check::fail(what, format!("{program} was not found"), "install it, or mend the path"),
-        Some(path) if !is_executable(&path) => {
-            Check::fail(what, format!("{program} is not executable"), format!("run: chmod +x {program}"))
+    let Err(why) = place.availability(command) else { return Check::ok(what, "is there and can be run") };
+    let cure = match &why {
+        Unavailable::Malformed(_) => "mend it in config.yaml".to_owned(),
+        Unavailable::NotFound(_) | Unavailable::NoScript(_) => "install it, or mend the path".to_owned(),
+        Unavailable::NoInterpreter { interpreter, .. } => {
+            format!("install {interpreter}, or mend its first line")
         }
-        Some(_) => match place.script(&arguments).filter(|script| Path::new(program) != script) {
-            Some(script) if script.is_file() && std::fs::File::open(&script).is_err() => {
-                let shown = script.display();
-                Check::fail(what, format!("{shown} cannot be read"), format!("run: chmod +r {shown}"))
-            }
-            _ => Check::ok(what, "is there and can be run"),
-        },
-    }
-}
-
-fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+        Unavailable::NotExecutable(program) => format!("run: chmod +x {program}"),
+        Unavailable::Unreadable(script) => format!("run: chmod +r {script}"),
+    };
+    Check::fail(what, why.to_string(), cure)
 }
 
 /// What a hook has to do that does not answer as it should.

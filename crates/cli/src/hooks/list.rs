@@ -1,21 +1,23 @@
 //! `petasos hooks list`.
 
 use anyhow::Result;
-use petasos_hooks::{HookEvent, HookSpec, Target};
+use petasos_hooks::{HookEvent, HookSpec, MissingGuard, Target};
 use serde_json::{Value, json};
 
 use super::command::{Installed, as_json, in_words};
 use crate::commands::Format;
 use crate::output;
+use crate::table::plain;
 
 /// Shows the configured hooks.
 pub(super) fn run(installed: &Installed, format: Format) -> Result<()> {
     let specs = &installed.specs;
     if format == Format::Json {
         let hooks: Vec<Value> = specs.hooks.iter().map(|hook| shown(installed, hook)).collect();
+        let hooks: Vec<Value> = hooks.into_iter().chain(specs.missing.iter().map(shown_missing)).collect();
         return output::json(&json!({ "hooks": hooks, "warnings": specs.warnings }));
     }
-    if specs.hooks.is_empty() {
+    if specs.hooks.is_empty() && specs.missing.is_empty() {
         output::note("There are no hooks. They go under hooks: in config.yaml.");
         return Ok(());
     }
@@ -29,6 +31,7 @@ pub(super) fn run(installed: &Installed, format: Format) -> Result<()> {
             lines.extend(described(installed, hook));
         }
     }
+    lines.extend(specs.missing.iter().map(|guard| plain(&format!("NOT AVAILABLE: {}", guard.problem()))));
     output::line(&lines.join("\n"))
 }
 
@@ -60,7 +63,22 @@ fn described(installed: &Installed, hook: &HookSpec) -> Vec<String> {
         let note = if drifted { "; the script was changed since" } else { "" };
         lines.push(format!("    allowed at {}{note}", consent.approved_at));
     }
+    lines.extend(
+        installed.missing(hook).map(|guard| plain(&format!("    NOT AVAILABLE: {}", guard.problem()))),
+    );
     lines
+}
+
+/// A guard that the configuration has in a way that cannot be used.
+fn shown_missing(guard: &MissingGuard) -> Value {
+    json!({
+        "event": HookEvent::PreToolCall.name(),
+        "name": guard.name,
+        "matcher": guard.matcher.as_ref().map(|matcher| matcher.as_str()),
+        "failClosed": true,
+        "available": false,
+        "problem": guard.problem(),
+    })
 }
 
 fn shown(installed: &Installed, hook: &HookSpec) -> Value {
@@ -70,6 +88,9 @@ fn shown(installed: &Installed, hook: &HookSpec) -> Value {
     shown["exitCode2Blocks"] = hook.exit_code_2_blocks.into();
     shown["modify"] = hook.modify.into();
     shown["async"] = hook.runs_beside.into();
+    let missing = installed.missing(hook);
+    shown["available"] = missing.is_none().into();
+    shown["problem"] = missing.map(|guard| guard.problem()).into();
     match &hook.target {
         Target::Url { secret, .. } => shown["signed"] = secret.is_some().into(),
         Target::Command(_) | Target::Persistent(_) => {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use nix::unistd::{getpgrp, tcgetpgrp};
 use petasos_hooks::{
-    Allowlist, ConfiguredHook, ConfiguredHooks, HookSpec, Place, Reach, Source, Specs, admitted,
+    Admission, Allowlist, ConfiguredHook, ConfiguredHooks, HookSpec, MissingGuard, Place, Reach, Source,
+    Specs, admitted,
 };
 use petasos_sandbox::{Backend, Sandbox, Settings};
 use serde_json::Value;
@@ -18,13 +19,13 @@ use serde_json::Value;
 pub(crate) use self::command::run;
 pub(crate) use self::doctor::checks;
 use crate::config::Config;
-use crate::env::{ACCEPT_HOOKS, Environment};
+use crate::env::{ACCEPT_HOOKS, Environment, HERMES_ACCEPT_HOOKS};
 use crate::home::Home;
 use crate::instance::supervisor;
 use crate::output;
 
-/// Where programs are found if the environment does not say.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Why a command does not run that nobody has agreed to.
+const NO_CONSENT: &str = "nobody has agreed to it yet, so it does not run";
 
 /// What the configuration says about hooks.
 #[derive(Debug, Clone, Default)]
@@ -58,41 +59,62 @@ pub(crate) fn source(
     }
     let accept = agrees_to_all(config, environment).is_some();
     let allowlist = Allowlist::new(home.hook_allowlist());
-    let hooks = admitted(specs.hooks, &allowlist, &place, accept, |hook| match asking {
-        Asking::Allowed => ask(hook),
-        Asking::Never => Some(false),
-    });
-    if hooks.is_empty() {
+    let Admission { admitted, refused } =
+        admitted(specs.hooks, &allowlist, &place, accept, |hook| match asking {
+            Asking::Allowed => ask(hook),
+            Asking::Never => Some(false),
+        });
+    let mut missing = specs.missing;
+    let refused = refused.iter().filter(|hook| hook.fail_closed);
+    missing.extend(refused.map(|hook| MissingGuard::new(hook, NO_CONSENT.to_owned())));
+    let reach = Arc::new(reach(config, place));
+    let (hooks, unusable) = ready(admitted, &reach);
+    missing.extend(unusable);
+    if hooks.is_empty() && missing.is_empty() {
         return Ok(None);
     }
-    let reach = Arc::new(reach(config, place));
-    Ok(Some(Arc::new(ConfiguredHooks::new(ready(hooks, &reach)))))
+    // Scripts write their logs there, and do not expect to have to make the directory.
+    if let Err(error) = home.create_logs() {
+        tracing::debug!(%error, "hooks have no directory for logs");
+    }
+    let source = ConfiguredHooks::new(hooks, missing);
+    for problem in source.problems() {
+        tracing::warn!("{problem}");
+    }
+    Ok(Some(Arc::new(source)))
 }
 
 /// What agrees to every command, if something does.
 fn agrees_to_all(config: &Config, environment: &Environment) -> Option<&'static str> {
     if config.hooks.auto_accept {
         Some("hooks_auto_accept")
-    } else if environment.is_on(ACCEPT_HOOKS) {
-        Some(ACCEPT_HOOKS)
     } else {
-        environment.accepts_hooks().then_some("--accept-hooks")
+        let variable = [ACCEPT_HOOKS, HERMES_ACCEPT_HOOKS].into_iter().find(|name| environment.is_on(name));
+        variable.or_else(|| environment.accepts_hooks().then_some("--accept-hooks"))
     }
 }
 
-/// Makes hooks ready. One that cannot be is left out.
-fn ready(hooks: Vec<HookSpec>, reach: &Arc<Reach>) -> Vec<ConfiguredHook> {
-    let ready = hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(reach)));
-    let usable =
-        ready.filter_map(|hook| hook.map_err(|why| tracing::warn!("a hook is left out: {why}")).ok());
-    usable.collect()
+/// Makes hooks ready. One that cannot be is left out, and is a missing guard if it was to be one.
+fn ready(hooks: Vec<HookSpec>, reach: &Arc<Reach>) -> (Vec<ConfiguredHook>, Vec<MissingGuard>) {
+    let (mut usable, mut missing) = (Vec::new(), Vec::new());
+    for hook in hooks {
+        match ConfiguredHook::new(hook.clone(), Arc::clone(reach)) {
+            Ok(ready) => usable.push(ready),
+            Err(why) => {
+                tracing::warn!("a hook is left out: {why}");
+                missing.extend(hook.fail_closed.then(|| MissingGuard::new(&hook, why)));
+            }
+        }
+    }
+    (usable, missing)
 }
 
 /// Where hooks run. They have our environment, without the key to the server.
 fn place(home: &Home, environment: &Environment) -> Result<Place> {
-    let mut env = environment.without_our_key();
+    let mut env = environment.for_user_code();
+    // Hooks that were written for this contract elsewhere look for their home under the other name.
+    env.entry("HERMES_HOME".to_owned()).or_insert_with(|| home.path().display().to_string());
     env.insert(crate::env::HOME.to_owned(), home.path().display().to_string());
-    env.entry("PATH".to_owned()).or_insert_with(|| DEFAULT_PATH.to_owned());
     if let Some(user_home) = environment.user_home() {
         env.entry("HOME".to_owned()).or_insert_with(|| user_home.display().to_string());
     }

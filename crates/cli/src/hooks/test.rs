@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use petasos_hooks::{Answer, Callback, ConfiguredHook, Exchange, Firing, HookEvent, synthetic};
+use petasos_hooks::{Answer, Callback, ConfiguredHook, Exchange, Firing, HookEvent, HookFailure, synthetic};
 use serde_json::{Map, Value, json};
 
 use super::command::{Installed, as_json, in_words};
@@ -26,11 +26,11 @@ pub(super) async fn try_out(hook: &ConfiguredHook, firing: &Firing) -> Trial {
     let limit = hook.spec().timeout;
     let exchanged = tokio::time::timeout(limit, hook.exchange(firing)).await;
     let took = started.elapsed();
-    let exchanged = exchanged
-        .unwrap_or_else(|_| Err(format!("it had not answered after {} s and was stopped", limit.as_secs())));
+    let too_late = || format!("it had not answered after {} s and was stopped", limit.as_secs());
+    let exchanged = exchanged.unwrap_or_else(|_| Err(HookFailure::Failed(too_late())));
     match exchanged {
         Ok(exchange) => Trial { answer: hook.judge(firing, &exchange), exchange, took },
-        Err(why) => Trial { exchange: Exchange::default(), answer: Err(why), took },
+        Err(why) => Trial { exchange: Exchange::default(), answer: Err(why.to_string()), took },
     }
 }
 
@@ -46,8 +46,9 @@ pub(super) async fn run(
     let firing = synthetic::firing(event, tool, given);
     let reach = Arc::new(super::reach(config, installed.place));
     let hooks = installed.specs.hooks.into_iter().filter(|hook| hook.event == event).collect();
+    let (hooks, _) = super::ready(hooks, &reach);
     let mut shown = Vec::new();
-    for hook in super::ready(hooks, &reach).iter().filter(|hook| hook.concerns(&firing)) {
+    for hook in hooks.iter().filter(|hook| hook.concerns(&firing)) {
         let trial = try_out(hook, &firing).await;
         match format {
             Format::Json => shown.push(as_result(hook, &trial)),

@@ -1,6 +1,9 @@
 //! `petasos chat`: a conversation in the terminal, line by line.
 
+mod answering;
+
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -8,7 +11,6 @@ use serde_json::{Value, json};
 use super::conversation::{Conversation, Heard, TooLong};
 use super::happening::{Happening, Stop};
 use super::input::{BesideTurn, Input, Line, Remember};
-use super::questions::{self, Answers};
 use super::screen::{Beside, PERSON_ANSWERS, Screen, Text};
 use super::stream::{EventStream, Told};
 use crate::api::Refusal;
@@ -23,6 +25,8 @@ const PROMPT: &str = "> ";
 /// How many messages of a resumed session are shown.
 const SHOWN_MESSAGES: usize = 6;
 
+/// How long a chat that ends waits for a server that may be gone.
+const FINALIZE_TIME: Duration = Duration::from_secs(2);
 /// The most bytes of a line that a terminal keeps where there is no editor.
 const MAX_TYPED_BYTES: usize = 4095;
 
@@ -86,7 +90,8 @@ async fn talk(
     let mut chat = Chat { conversation, input, screen, waiting: VecDeque::new() };
     let talked = chat.talk(session.as_ref()).await;
     chat.screen.close()?;
-    if let Some(session_id) = chat.conversation.session_id() {
+    if let Some(session_id) = chat.conversation.session_id().map(str::to_owned) {
+        chat.finalize(&session_id).await;
         output::note(&format!("Go on with: petasos chat --session {session_id}"));
     }
     talked
@@ -141,7 +146,9 @@ impl Chat<'_> {
             "/exit" | "/quit" => return Ok(Next::Leave),
             "/help" => self.help().await?,
             "/new" => {
-                self.conversation.renew();
+                if let Some(left) = self.conversation.renew() {
+                    self.finalize(&left).await;
+                }
                 self.screen.line_beside("A new session begins with your next message.")?;
             }
             "/steer" => self.steer(rest).await?,
@@ -151,6 +158,16 @@ impl Chat<'_> {
             _ => return self.turn(line).await,
         }
         Ok(Next::Stay)
+    }
+
+    /// Has hooks told that the person is done with a session. If the server cannot be reached or is too old to know
+    /// that, nobody needs to be told.
+    async fn finalize(&mut self, session_id: &str) {
+        let finalized = self.conversation.finalize(session_id);
+        let bounded = tokio::time::timeout(FINALIZE_TIME, self.input.interrupts.or(finalized));
+        if let Ok(Err(error)) | Err(error) = bounded.await.map_err(anyhow::Error::from) {
+            tracing::debug!(%error, "hooks were not told that the session was left");
+        }
     }
 
     /// Lists what can be typed, commands of plugins included.
@@ -346,59 +363,5 @@ impl Chat<'_> {
             }
         }
         Ok(Stopped::Ended)
-    }
-
-    /// Asks for what the turn waits for, and sends it.
-    async fn answer(&mut self) -> Result<Answered> {
-        loop {
-            let pending = self.input.interrupts.or(self.conversation.pending()).await;
-            let Some(actions) = self.told(pending)? else { return self.answer_later().await };
-            if actions.is_empty() {
-                // Somebody else was faster.
-                return Ok(Answered::Sent);
-            }
-            let sent = match questions::ask(&actions, self.input, &mut self.screen).await? {
-                Answers::Given(events) => {
-                    let answers = json!({ "events": events });
-                    match self.input.interrupts.or(self.conversation.send(&answers)).await {
-                        Err(error) if is_settled(&error) => {
-                            self.answer_each(&events).await?;
-                            continue;
-                        }
-                        sent => sent.map(drop),
-                    }
-                }
-                Answers::Interrupted => self.input.interrupts.or(self.conversation.interrupt()).await,
-                Answers::End => return Ok(Answered::Not(Next::Leave)),
-            };
-            let is_lost = sent.as_ref().is_err_and(is_out_of_reach);
-            if self.told(sent)?.is_some() {
-                return Ok(Answered::Sent);
-            }
-            if is_lost {
-                return self.answer_later().await;
-            }
-        }
-    }
-
-    /// Goes back to the prompt with a turn that still waits.
-    async fn answer_later(&mut self) -> Result<Answered> {
-        self.conversation.find_server().await;
-        self.screen.line(
-            "The turn still waits. Say anything to be asked again; if there is no server, start one with petasos serve.",
-        )?;
-        Ok(Answered::Not(Next::Stay))
-    }
-
-    /// Sends answers one by one, since the server takes all of a request or nothing: those that nobody waits for any
-    /// more must not keep the others from arriving.
-    async fn answer_each(&mut self, events: &[Value]) -> Result<()> {
-        for event in events {
-            match self.conversation.send(event).await {
-                Err(error) if is_settled(&error) => {}
-                sent => drop(self.told(sent)?),
-            }
-        }
-        Ok(())
     }
 }

@@ -78,10 +78,15 @@ impl<'a> Conversation<'a> {
         self.session_id.as_deref()
     }
 
-    /// Starts again with a new session.
-    pub(crate) fn renew(&mut self) {
-        self.session_id = None;
+    /// Starts again with a new session, and returns the one that was left.
+    pub(crate) fn renew(&mut self) -> Option<String> {
         self.after = 0;
+        self.session_id.take()
+    }
+
+    /// Has hooks told that the person has left a session.
+    pub(crate) async fn finalize(&self, session_id: &str) -> Result<()> {
+        self.api.post(&path(&["sessions", session_id, "finalize"]), &json!({})).await.map(drop)
     }
 
     /// Looks for another server in the place of one that is gone. Returns whether there is one.

@@ -108,3 +108,77 @@ fn mistakes_are_told() {
     installation.run(&["agents", "create", "/no/such.yaml"]).assert_refused(&["/no/such.yaml"]);
     installation.run(&["agents", "get", "../keys"]).assert_refused(&["not_found"]);
 }
+
+#[test]
+fn the_agent_of_conversations_waits_for_nobody() {
+    let installation = Installation::new();
+    installation.write("config.yaml", "default_model: demo/fast\n");
+    let server = installation.serve();
+    let key = server.shown_key().unwrap();
+    let (_, session) = server.request("POST", "/conversation/sessions", key, r#"{"customer_id":"anna"}"#);
+    let path = format!("/conversation/sessions/{}", session["id"].as_str().unwrap());
+    let mut offset = 0;
+    for text in ["run true", "ask me Which? A | B", "secret TOKEN", "remember hats", "todo look, find"] {
+        let message = serde_json::json!({ "kind": "user_message", "text": text }).to_string();
+        assert_eq!(server.request("POST", &format!("{path}/events"), key, &message).0, 201);
+        'turn: loop {
+            let poll = format!("{path}/events?kinds=status&min_offset={offset}&wait_for_data=30");
+            let (status, events) = server.request("GET", &poll, key, "");
+            assert_eq!(status, 200, "{events}");
+            for event in events.as_array().unwrap() {
+                offset = event["offset"].as_u64().unwrap() + 1;
+                assert!(event["stage"].is_null(), "{text}: {event}");
+                if event["status"] == "ready" {
+                    break 'turn;
+                }
+            }
+        }
+        let (_, session) = server.request("GET", &path, key, "");
+        assert_eq!(session["pending_actions"], serde_json::json!([]));
+    }
+    server.stop();
+    let agent = installation.json(&["agents", "get", "interactiveAgent"]);
+    let tools = agent["tools"].to_string();
+    for asking in ["clarify", "terminal", "write_file", "request_secret", "web_extract"] {
+        assert!(!tools.contains(asking), "{tools}");
+    }
+}
+
+#[test]
+fn a_file_that_names_a_tool_that_there_is_not_is_told_with_the_nearest_name() {
+    let installation = Installation::new();
+    let tools = "tools:\n- type: agent_toolset\n  configs:\n  - name: terminl\n";
+    installation.write("agents/helper.yaml", format!("name: Helper\nmodel: demo/fast\n{tools}"));
+    let server = installation.serve();
+    server.wait_for_log("the nearest name is terminal");
+    server.stop();
+    let refused = installation.run(&["agents", "get", "helper"]);
+    assert!(!refused.success && refused.stderr.contains("not_found"), "{refused:?}");
+}
+
+#[test]
+fn fields_that_mean_nothing_are_refused_unless_the_configuration_ignores_them() {
+    let installation = Installation::new();
+    let body = r#"{"name":"A","model":"demo/fast","colour":"blue"}"#;
+    let server = installation.serve();
+    let key = server.shown_key().unwrap().to_owned();
+    let (status, problem) = server.request("POST", "/v1/agents", &key, body);
+    assert_eq!((status, &problem["field"]), (400, &"colour".into()), "{problem}");
+    server.stop();
+    installation.write("config.yaml", "unknown_fields: ignore\n");
+    let server = installation.serve();
+    assert_eq!(server.request("POST", "/v1/agents", &key, body).0, 201);
+    server.wait_for_log("colour");
+    server.stop();
+}
+
+#[test]
+fn an_agent_is_made_from_what_is_shown_of_another() {
+    let installation = Installation::new();
+    let file = installation.write("agent.json", r#"{"name":"A","model":"demo/fast","tools":[]}"#);
+    let made = installation.json(&["agents", "create", file.to_str().unwrap()]);
+    installation.write("agent.json", made.to_string());
+    let copy = installation.json(&["agents", "create", file.to_str().unwrap()]);
+    assert_ne!(copy["id"], made["id"]);
+    assert_eq!((&copy["name"], &copy["tools"]), (&made["name"], &serde_json::json!([])));
+}

@@ -9,6 +9,13 @@ fn session_of(stderr: &str) -> &str {
     stderr.split("Go on with: petasos chat --session ").nth(1).unwrap().trim()
 }
 
+/// Commands may call sudo.
+fn with_sudo() -> Installation {
+    let installation = Installation::new();
+    installation.write("config.yaml", "sandbox: {sudo: true}\n");
+    installation
+}
+
 #[test]
 fn it_answers_asks_and_says_how_to_go_on() {
     let installation = Installation::new();
@@ -128,7 +135,7 @@ fn what_is_agreed_to_is_shown_whole_and_nothing_in_it_hides() {
 
 #[test]
 fn secrets_and_passwords_are_asked_for_and_shown_nowhere() {
-    let installation = Installation::new();
+    let installation = with_sudo();
     let mut chat = installation.talk(&CHAT);
     chat.wait_for("demo/fast). /help");
     chat.say("call request_secret {\"name\": \"TOKEN\", \"prompt\": \"The key of the shop.\"}");
@@ -153,7 +160,7 @@ fn secrets_and_passwords_are_asked_for_and_shown_nowhere() {
 
 #[test]
 fn a_denied_command_needs_no_password() {
-    let installation = Installation::new();
+    let installation = with_sudo();
     let mut chat = installation.talk(&CHAT);
     chat.say("call terminal {\"command\": \"sudo ls\"}");
     chat.wait_for("? Allow terminal {\"command\":\"sudo ls\"}\n");
@@ -167,7 +174,7 @@ fn a_denied_command_needs_no_password() {
 
 #[test]
 fn what_somebody_else_has_answered_keeps_no_answer_from_arriving() {
-    let installation = Installation::new();
+    let installation = with_sudo();
     let server = installation.serve();
     let key = server.shown_key().unwrap().to_owned();
     let mut chat = installation.talk(&CHAT);
@@ -183,7 +190,7 @@ fn what_somebody_else_has_answered_keeps_no_answer_from_arriving() {
     let events = format!("/v1/sessions/{session}/events");
     assert_eq!(server.request("POST", &events, &key, &answer).0, 200);
     chat.say("y");
-    chat.wait_for("← terminal");
+    chat.wait_for("✗ terminal");
     let ended = chat.finish();
     assert!(ended.success && !ended.stderr.contains("action_not_pending"), "{ended:?}");
     assert_eq!(ended.stdout.matches("? Allow").count(), 1, "{ended:?}");

@@ -10,8 +10,8 @@ use crate::installation::{Installation, PATIENCE, Server};
 /// A process that does what it can to live on: another session, another parent, deaf to signals.
 const STUBBORN: &str = "setsid bash -c 'trap \\\"\\\" TERM HUP INT; (trap \\\"\\\" TERM HUP; echo $BASHPID > child; sleep 600) &' & echo $$ > parent; sleep 600";
 
-/// Starts a turn in which that runs, and returns the ids of its processes.
-fn start_stubborn(installation: &Installation, server: &Server, key: &str, background: bool) -> [String; 2] {
+/// Starts a turn in which that runs, and waits until it does.
+fn start_stubborn(installation: &Installation, server: &Server, key: &str, background: bool) {
     let policy = json!({ "permissionPolicy": { "type": "always_allow" } });
     let tools = json!([{ "type": "agent_toolset", "defaultConfig": policy }]);
     let definition = json!({ "name": "Test", "model": "demo/fast", "tools": tools }).to_string();
@@ -23,7 +23,9 @@ fn start_stubborn(installation: &Installation, server: &Server, key: &str, backg
     let arguments = json!({ "command": command, "background": background });
     let message = serde_json::to_string(&format!("call terminal {arguments}")).unwrap();
     server.say(key, &session, message.trim_matches('"'));
-    ["parent", "child"].map(|name| wait_for_file(&installation.file("workspaces"), name))
+    for name in ["parent", "child"] {
+        wait_for_file(&installation.file("workspaces"), name);
+    }
 }
 
 fn find(directory: &Path, name: &str) -> Option<PathBuf> {
@@ -33,29 +35,36 @@ fn find(directory: &Path, name: &str) -> Option<PathBuf> {
     })
 }
 
-fn wait_for_file(directory: &Path, name: &str) -> String {
+fn wait_for_file(directory: &Path, name: &str) {
     let started = Instant::now();
     while started.elapsed() < PATIENCE {
         let content = find(directory, name).and_then(|path| std::fs::read_to_string(path).ok());
-        if let Some(content) = content.filter(|content| content.ends_with('\n')) {
-            return content.trim().to_owned();
+        if content.is_some_and(|content| content.ends_with('\n')) {
+            return;
         }
         std::thread::yield_now();
     }
     panic!("no file {name}");
 }
 
-fn is_alive(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z"))
+/// How many processes commands of an installation have. They have other numbers inside, so what tells them is their
+/// environment, in which the workspace is.
+fn running(installation: &Installation) -> usize {
+    let home = format!("HOME={}", installation.file("workspaces").display());
+    let is_ours = |process: &std::fs::DirEntry| {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(home.as_bytes()))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(is_ours).count()
 }
 
 /// Nothing may live on for longer than this.
 const LONGEST: Duration = Duration::from_secs(5);
 
-fn assert_all_end(pids: &[String]) {
+fn assert_all_end(installation: &Installation) {
     let died = Instant::now();
-    while pids.iter().any(|pid| is_alive(pid)) {
-        assert!(died.elapsed() < LONGEST, "{pids:?} live on without their server");
+    while running(installation) > 0 {
+        assert!(died.elapsed() < LONGEST, "commands live on without their server");
         std::thread::yield_now();
     }
 }
@@ -65,14 +74,14 @@ fn nothing_outlives_a_server_that_is_killed() {
     let installation = Installation::new();
     let mut server = installation.serve();
     let key = server.shown_key().unwrap().to_owned();
-    let foreground = start_stubborn(&installation, &server, &key, false);
+    start_stubborn(&installation, &server, &key, false);
     std::fs::remove_dir_all(installation.file("workspaces")).unwrap();
-    let background = start_stubborn(&installation, &server, &key, true);
-    let pids = [foreground, background].concat();
-    assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
+    start_stubborn(&installation, &server, &key, true);
+    // Two each, at least.
+    assert!(running(&installation) >= 4);
     server.signal("KILL");
     server.wait();
-    assert_all_end(&pids);
+    assert_all_end(&installation);
 }
 
 #[test]
@@ -80,7 +89,7 @@ fn nothing_outlives_a_server_that_is_stopped() {
     let installation = Installation::new();
     let server = installation.serve();
     let key = server.shown_key().unwrap().to_owned();
-    let pids = start_stubborn(&installation, &server, &key, true);
+    start_stubborn(&installation, &server, &key, true);
     server.stop();
-    assert_all_end(&pids);
+    assert_all_end(&installation);
 }

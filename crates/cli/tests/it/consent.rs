@@ -72,11 +72,13 @@ fn there_are_three_ways_to_accept() {
     let (installation, _) = marking("");
     flag_last(&installation);
     assert_eq!(marks(&installation), 1);
-    for (word, accepts) in [("1", true), ("true", true), ("YES", true), ("0", false), ("false", false)] {
-        let (installation, _) = marking("");
-        let installation = installation.with_env("PETASOS_ACCEPT_HOOKS", word);
-        one_turn(&installation, &[]);
-        assert_eq!(marks(&installation) == 1, accepts, "{word}");
+    for variable in ["PETASOS_ACCEPT_HOOKS", "HERMES_ACCEPT_HOOKS"] {
+        for (word, accepts) in [("1", true), ("true", true), ("YES", true), ("0", false), ("false", false)] {
+            let (installation, _) = marking("");
+            let installation = installation.with_env(variable, word);
+            one_turn(&installation, &[]);
+            assert_eq!(marks(&installation) == 1, accepts, "{variable}={word}");
+        }
     }
     for (setting, accepts) in [("true", true), ("\"on\"", true), ("\"false\"", false), ("1", false)] {
         let (installation, _) = marking(&format!("hooks_auto_accept: {setting}\n"));

@@ -43,7 +43,7 @@ fn turn(server: &Server, received: &mpsc::Receiver<String>) -> Vec<String> {
     let key = server.shown_key().unwrap();
     let session = server.create_session(key, "demo/fast");
     server.say(key, &session, "hello");
-    (0..4).map(|_| received.recv_timeout(PATIENCE).unwrap()).collect()
+    (0..5).map(|_| received.recv_timeout(PATIENCE).unwrap()).collect()
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn deliveries_are_listed_shown_and_replayed() {
     let (id, session) = (delivery["id"].as_str().unwrap(), delivery["session_id"].as_str().unwrap());
     assert_eq!(dead["items"].as_array().unwrap().len(), 1);
     let all = installation.json(&["deliveries", "list", "--session", session]);
-    assert_eq!((all["items"].as_array().unwrap().len(), &all["next_cursor"]), (4, &Value::Null));
+    assert_eq!((all["items"].as_array().unwrap().len(), &all["next_cursor"]), (5, &Value::Null));
     let table = installation.run(&["deliveries", "list"]).stdout;
     assert!(table.contains("dead") && table.contains("410") && table.contains(id), "{table}");
     assert_eq!(installation.json(&["deliveries", "show", id]), *delivery);
@@ -73,6 +73,29 @@ fn deliveries_are_listed_shown_and_replayed() {
     let body = |request: &str| request.split_once("\r\n\r\n").unwrap().1.to_owned();
     assert_eq!(body(&again), body(&requests[0]));
     installation.run(&["deliveries", "show", "dlv_none"]).assert_refused(&["dlv_none", "not_found"]);
+    server.stop();
+}
+
+#[test]
+fn credentials_are_printed_and_no_key_is_sent() {
+    let installation = Installation::new();
+    let (url, received) = receiver(&[]);
+    configure(&installation, &url);
+    let server = installation.serve();
+    let own = installation.json(&["deliveries", "credentials"]);
+    let secret = std::fs::read_to_string(installation.file("delivery.secret")).unwrap();
+    assert_eq!(own["secret"], secret.trim());
+    let token = own["token"].as_str().unwrap();
+    let key = std::fs::read_to_string(installation.file("admin.key")).unwrap();
+    for request in turn(&server, &received) {
+        assert!(request.contains(&format!("authorization: Bearer {token}\r\n")), "{request}");
+        assert!(!request.contains(key.trim()), "{request}");
+    }
+    let acme = installation.json(&["deliveries", "credentials", "--tenant", "acme"]);
+    assert!(acme["token"] != own["token"] && acme["secret"] != own["secret"], "{acme}");
+    let shown = installation.run(&["deliveries", "credentials", "--tenant", "acme"]).stdout;
+    assert!(shown.contains(acme["token"].as_str().unwrap()), "{shown}");
+    assert!(shown.contains(acme["secret"].as_str().unwrap()), "{shown}");
     server.stop();
 }
 

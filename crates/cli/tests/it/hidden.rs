@@ -42,7 +42,7 @@ fn commands_do_not_see_the_configuration_and_the_database() {
     let output = serde_json::from_str::<Value>(text).unwrap()["output"].as_str().unwrap().to_owned();
     assert!(elsewhere.path().join("p.db-wal").exists() && elsewhere.path().join("p.lock").exists());
     assert!(output.contains("useful= useful"), "{output}");
-    assert_eq!(output.matches("Permission denied").count(), names.len() - 1, "{output}");
+    assert_eq!(output.matches("= ").count(), 1, "{output}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -22,11 +23,22 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Installation {
     directory: TempDir,
     variables: Vec<(&'static str, String)>,
+    /// Who runs it, if not who runs the tests.
+    user: Option<(u32, u32)>,
 }
 
 impl Installation {
     pub(crate) fn new() -> Self {
-        Installation { directory: tempfile::tempdir().unwrap(), variables: Vec::new() }
+        Installation { directory: tempfile::tempdir().unwrap(), variables: Vec::new(), user: None }
+    }
+
+    /// A home of somebody else, as whom everything is run. The tests must be root's.
+    pub(crate) fn of_user(uid: u32, gid: u32) -> Self {
+        let installation = Installation { user: Some((uid, gid)), ..Installation::new() };
+        // The user may not be able to reach the directory that the tests are built in.
+        std::fs::copy(env!("CARGO_BIN_EXE_petasos"), installation.own_binary()).unwrap();
+        std::os::unix::fs::chown(installation.directory.path(), Some(uid), Some(gid)).unwrap();
+        installation
     }
 
     /// Sets a variable for everything that is run from here on.
@@ -48,11 +60,22 @@ impl Installation {
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         std::fs::create_dir_all(self.file(name).parent().unwrap()).unwrap();
         std::fs::write(self.file(name), text).unwrap();
+        if let Some((uid, gid)) = self.user {
+            std::os::unix::fs::chown(self.home(), Some(uid), Some(gid)).unwrap();
+        }
         self.file(name)
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        self.program(env!("CARGO_BIN_EXE_petasos"), arguments)
+        match self.user {
+            Some(_) => self.program(&self.own_binary().display().to_string(), arguments),
+            None => self.program(env!("CARGO_BIN_EXE_petasos"), arguments),
+        }
+    }
+
+    /// The copy of the binary that another user runs.
+    fn own_binary(&self) -> PathBuf {
+        self.directory.path().join("petasos")
     }
 
     #[allow(clippy::disallowed_methods, reason = "these tests drive the binary from outside")]
@@ -60,6 +83,9 @@ impl Installation {
         let mut command = Command::new(program);
         command.env_clear().env("PETASOS_HOME", self.home()).args(arguments).stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        if let Some((uid, gid)) = self.user {
+            command.uid(uid).gid(gid);
+        }
         command
     }
 
@@ -110,6 +136,12 @@ impl Installation {
     pub(crate) fn serve_with(&self, arguments: &[&str]) -> Server {
         Server::start(self.command(&[&["serve"], arguments].concat()))
     }
+
+    /// The same on a free port, with a limit of open files.
+    pub(crate) fn serve_with_open_files(&self, limit: u64) -> Server {
+        let serve = format!("ulimit -n {limit}; exec \"$0\" serve --listen 127.0.0.1:0");
+        Server::start(self.program("sh", &["-c", &serve, env!("CARGO_BIN_EXE_petasos")]))
+    }
 }
 
 /// How a command ended.
@@ -153,6 +185,7 @@ pub(crate) struct Server {
     /// What it printed until it was ready.
     pub(crate) banner: String,
     pub(crate) url: String,
+    made_key: Option<String>,
     stderr: Receiver<String>,
 }
 
@@ -174,17 +207,29 @@ impl Server {
         }
         let first = banner.lines().next().unwrap();
         let url = first.split_once(" is ready at ").expect(first).1.to_owned();
-        Server { child, banner, url, stderr }
+        let made_key = banner.lines().find_map(|line| Some(line.split_once("kept in ")?.1)).map(|path| {
+            let key = std::fs::read_to_string(path).unwrap();
+            key.trim().to_owned()
+        });
+        assert!(!banner.contains("pk_"), "a key is for terminals: {banner}");
+        Server { child, banner, url, made_key, stderr }
     }
 
-    /// The key that the banner shows, if it shows one.
+    /// The key that the first start made, unless the environment gives one. The banner names its file.
     pub(crate) fn shown_key(&self) -> Option<&str> {
-        self.banner.split_whitespace().find(|word| word.starts_with("pk_"))
+        self.made_key.as_deref()
     }
 
     /// Waits for a line of the log.
     pub(crate) fn wait_for_log(&self, words: &str) {
         while !self.stderr.recv_timeout(PATIENCE).expect(words).contains(words) {}
+    }
+
+    /// The most memory that the server has had so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
     }
 
     /// Sends a signal, such as `TERM`.
@@ -203,11 +248,17 @@ impl Server {
         self.stderr.iter().collect::<Vec<_>>().join("\n")
     }
 
-    /// Sends a request over a connection of its own and returns that, before anything was read.
+    /// Opens a connection.
     #[allow(clippy::disallowed_methods, reason = "these tests drive the binary from outside")]
-    pub(crate) fn open(&self, method: &str, path: &str, key: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.url.strip_prefix("http://").unwrap()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// Sends a request over a connection of its own and returns that, before anything was read.
+    pub(crate) fn open(&self, method: &str, path: &str, key: &str, body: &str) -> TcpStream {
+        let mut stream = self.connect();
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nhost: petasos\r\nconnection: close\r\nauthorization: Bearer {key}\r\n\
@@ -220,11 +271,14 @@ impl Server {
 
     /// Sends a request and returns the status and the body of the answer.
     pub(crate) fn request(&self, method: &str, path: &str, key: &str, body: &str) -> (u16, Value) {
-        let mut answer = String::new();
-        self.open(method, path, key, body).read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let (head, body) = answer(&mut self.open(method, path, key, body));
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    /// What is at a path, as text.
+    pub(crate) fn text(&self, path: &str, key: &str) -> String {
+        String::from_utf8(answer(&mut self.open("GET", path, key, "")).1).unwrap()
     }
 
     /// Creates an agent and a session, and returns the session's id.
@@ -251,6 +305,29 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Reads an answer to its end: its head, and its body, which may come in chunks.
+pub(crate) fn answer(connection: &mut impl Read) -> (String, Vec<u8>) {
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    let rest = answer.split_off(end + 4);
+    let head = String::from_utf8(answer).unwrap();
+    if !head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return (head, rest);
+    }
+    let mut body = Vec::new();
+    let mut chunks = rest.as_slice();
+    loop {
+        let line = chunks.windows(2).position(|bytes| bytes == b"\r\n").expect("a chunk that is whole");
+        let length = usize::from_str_radix(std::str::from_utf8(&chunks[..line]).unwrap(), 16).unwrap();
+        if length == 0 {
+            return (head, body);
+        }
+        body.extend_from_slice(&chunks[line + 2..line + 2 + length]);
+        chunks = &chunks[line + 2 + length + 2..];
     }
 }
 

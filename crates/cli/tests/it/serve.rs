@@ -6,10 +6,22 @@ use std::net::TcpListener;
 use crate::installation::{Installation, mode};
 
 #[test]
-fn the_first_start_makes_a_key_and_shows_it_once() {
+fn the_first_start_shows_its_key_to_a_terminal() {
+    let installation = Installation::new();
+    let mut terminal = installation.at_terminal(&["serve", "--listen", "127.0.0.1:0"]);
+    terminal.wait_for("user.message");
+    let key = std::fs::read_to_string(installation.file("admin.key")).unwrap();
+    assert!(terminal.shown().contains(key.trim()), "{}", terminal.shown());
+    terminal.signal("TERM");
+    terminal.finish();
+}
+
+#[test]
+fn the_first_start_makes_a_key_and_names_its_file_once() {
     let installation = Installation::new();
     let server = installation.serve();
     let key = server.shown_key().unwrap().to_owned();
+    assert!(!server.banner.contains(&key), "{}", server.banner);
     assert_eq!(std::fs::read_to_string(installation.file("admin.key")).unwrap().trim(), key);
     assert_eq!(mode(&installation.file("admin.key")), 0o600);
     assert_eq!(mode(&installation.home()), 0o700);

@@ -1,5 +1,6 @@
 //! Agents: versioned definitions, as they are stored and as they are written in files.
 
+mod stored;
 mod tools;
 mod validate;
 
@@ -10,7 +11,10 @@ use serde_json::{Map, Value};
 use crate::agent_option::AgentOption;
 use crate::ids::{AgentId, TenantId};
 
-pub use tools::{NamedToolConfig, PermissionPolicy, ToolConfig, ToolEntry, Unknown, is_tool_name};
+pub use stored::StoredDefinition;
+pub use tools::{
+    NamedToolConfig, PermissionPolicy, ToolConfig, ToolEntry, Unknown, built_in_tools, is_tool_name,
+};
 pub use validate::InvalidDefinition;
 
 /// One version of an agent.
@@ -23,6 +27,7 @@ pub struct AgentVersion {
     /// 1, 2, 3 …
     pub version: u32,
     /// What this version is.
+    #[serde(with = "stored")]
     pub definition: AgentDefinition,
     /// When the agent's first version was made.
     pub created_at: Timestamp,
@@ -44,8 +49,8 @@ pub struct AgentDefinition {
     /// The system instructions.
     #[serde(default, deserialize_with = "or_null")]
     pub instructions: String,
-    /// What it may use. Nothing listed means the built-in tools.
-    #[serde(default, deserialize_with = "or_null")]
+    /// What it may use. The built-in tools if this is left out; an empty list is no tool at all.
+    #[serde(default = "built_in_tools", deserialize_with = "tools_or_null")]
     pub tools: Vec<ToolEntry>,
     /// MCP servers that `mcp_toolset` entries refer to.
     #[serde(default, deserialize_with = "or_null")]
@@ -64,6 +69,10 @@ pub struct AgentDefinition {
 /// Reads a field that may be left out: `null` says no more than that.
 fn or_null<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+fn tools_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ToolEntry>, D::Error> {
+    Option::deserialize(deserializer).map(|tools| tools.unwrap_or_else(built_in_tools))
 }
 
 /// An MCP server that an agent uses.

@@ -65,6 +65,11 @@ pub enum ToolEntry {
 /// stored, and one that is read from the store is not refused for them.
 pub type Unknown = Map<String, Value>;
 
+/// The tools of an agent whose definition does not list any.
+pub fn built_in_tools() -> Vec<ToolEntry> {
+    vec![ToolEntry::AgentToolset { default_config: None, configs: Vec::new(), unknown: Unknown::new() }]
+}
+
 fn any_object() -> Value {
     json!({ "type": "object", "properties": {} })
 }
@@ -156,10 +161,9 @@ impl AgentDefinition {
         })
     }
 
-    /// Whether the built-in tools are on offer: they are unless `tools` lists only others.
+    /// Whether the built-in tools are on offer.
     pub fn has_builtin_tools(&self) -> bool {
-        self.tools.is_empty()
-            || self.tools.iter().any(|entry| matches!(entry, ToolEntry::AgentToolset { .. }))
+        self.tools.iter().any(|entry| matches!(entry, ToolEntry::AgentToolset { .. }))
     }
 
     /// Whether the model has a built-in tool. `names` are the tool and its aliases.
@@ -296,6 +300,7 @@ mod tests {
         assert_eq!(agent.custom_tools().map(|(name, ..)| name).collect::<Vec<_>>(), ["check_order"]);
         assert!(!agent.has_builtin_tools());
         assert!(with_tools(json!([custom, { "type": "agent_toolset" }])).has_builtin_tools());
-        assert!(with_tools(json!([])).has_builtin_tools());
+        assert!(!with_tools(json!([])).has_builtin_tools());
+        assert!(with_tools(Value::Null).has_builtin_tools());
     }
 }

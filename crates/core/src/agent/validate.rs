@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{AgentDefinition, ToolEntry, is_tool_name};
 use crate::agent_option;
+use crate::json_schema::check_bounds;
 use crate::metadata::metadata_problem;
+use crate::nearest::nearest;
 
+/// What the names of MCP servers' tools begin with.
+const MCP_PREFIX: &str = "mcp_";
 const MAX_NAME: usize = 256;
 const MAX_INSTRUCTIONS: usize = 1_000_000;
 const MAX_TOOL_ENTRIES: usize = 128;
@@ -90,7 +94,31 @@ impl AgentDefinition {
                         let problem = "must be a JSON Schema object".to_owned();
                         return fail(format!("tools[{index}].inputSchema"), problem);
                     }
+                    if let Err(problem) = check_bounds(input_schema) {
+                        return fail(format!("tools[{index}].inputSchema"), problem.to_string());
+                    }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that every name in `configs` of an `agent_toolset` is that of a tool: one of `known`, or one that the
+    /// application runs. Names in the form of tools of MCP servers are taken on trust, because only those servers know them.
+    pub fn validate_tool_names(&self, known: &[&str]) -> Result<(), InvalidDefinition> {
+        for (index, entry) in self.tools.iter().enumerate() {
+            let ToolEntry::AgentToolset { configs, .. } = entry else { continue };
+            for (at, config) in configs.iter().enumerate() {
+                let name = config.name.as_str();
+                let is_custom = self.custom_tools().any(|(custom, ..)| custom == name);
+                if known.contains(&name) || is_custom || name.starts_with(MCP_PREFIX) {
+                    continue;
+                }
+                let nearest = nearest(name, known).unwrap_or_default();
+                return Err(InvalidDefinition {
+                    field: format!("tools[{index}].configs[{at}].name"),
+                    problem: format!("there is no tool {name:?}; the nearest name is {nearest}"),
+                });
             }
         }
         Ok(())
@@ -153,6 +181,23 @@ mod tests {
         assert_eq!(problem(json!({ "name": "a", "model": "gpt" })), "model");
         let twice = json!([{ "type": "custom_tool", "name": "x" }, { "type": "custom_tool", "name": "x" }]);
         assert_eq!(problem(json!({ "name": "a", "model": "a/b", "tools": twice })), "tools[1].name");
+    }
+
+    #[test]
+    fn tools_in_configs_are_known_by_name() {
+        let agent = |name: &str| {
+            definition(json!({ "name": "a", "model": "a/b", "tools": [
+                { "type": "custom_tool", "name": "check_order" },
+                { "type": "agent_toolset", "configs": [{ "name": "todo" }, { "name": name }] },
+                { "type": "mcp_toolset", "mcpServerName": "own", "configs": [{ "name": "whatever" }] },
+            ] }))
+        };
+        for name in ["todo", "web_search", "check_order", "mcp_own_draw"] {
+            assert_eq!(agent(name).validate_tool_names(&["todo", "web_search"]), Ok(()), "{name}");
+        }
+        let wrong = agent("web_serch").validate_tool_names(&["todo", "web_search"]).unwrap_err();
+        assert_eq!(wrong.field, "tools[1].configs[1].name");
+        assert!(wrong.problem.contains("web_search"), "{wrong}");
     }
 
     #[test]

@@ -55,6 +55,9 @@ pub struct ToolUse {
     /// Why a person is asked, when it is not the policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub danger: Option<Danger>,
+    /// Patterns of commands that a person may allow in place of the whole tool, the narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
     /// The budget that is used up, if no model made this call and it asks whether to go on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -82,15 +85,26 @@ pub struct Danger {
     /// The keys of what else is dangerous about the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
+    /// A text for each of several dangers, in the order of their keys. A single danger has its text in `description`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<String>,
 }
 
 impl Danger {
     /// All that is dangerous about one call, by key and description. None if nothing is.
     pub fn of(dangers: impl IntoIterator<Item = (String, String)>) -> Option<Self> {
-        let (mut keys, descriptions): (Vec<_>, Vec<_>) = dangers.into_iter().unzip();
+        let (mut keys, texts): (Vec<_>, Vec<_>) = dangers.into_iter().unzip();
         let also = keys.split_off(keys.len().min(1));
         let pattern_key = keys.pop()?;
-        Some(Danger { pattern_key, description: descriptions.join("; "), also })
+        let description = texts.join("; ");
+        let texts = if also.is_empty() { Vec::new() } else { texts };
+        Some(Danger { pattern_key, description, also, texts })
+    }
+
+    /// Each danger with its text. Logs of earlier versions have one text for all of them.
+    pub fn reasons(&self) -> impl Iterator<Item = (&str, &str)> {
+        let texts = self.texts.iter().chain(std::iter::repeat(&self.description)).map(String::as_str);
+        self.pattern_keys().zip(texts)
     }
 
     /// The keys of all dangers, the first one first.

@@ -132,6 +132,10 @@ pub enum Payload {
     #[serde(rename = "session.action_expired")]
     ActionExpired(ActionExpired),
 
+    /// Work of the session is set aside because the server died over and over while it was under way.
+    #[serde(rename = "session.work_set_aside")]
+    WorkSetAside(WorkSetAside),
+
     /// What the agent said.
     #[serde(rename = "agent.message")]
     AgentMessage(AgentMessage),
@@ -178,6 +182,9 @@ pub enum Payload {
     /// Internal: a tool is about to start. It is in the log before the tool runs.
     #[serde(rename = "tool.started")]
     ToolStarted(ToolStarted),
+    /// Internal: hooks put another text in place of a result that came from outside. The model reads this one.
+    #[serde(rename = "tool.result_transformed")]
+    ToolResultTransformed(ToolResultTransformed),
     /// Internal: the title was set, or generated.
     #[serde(rename = "session.titled")]
     Titled(Titled),
@@ -220,6 +227,9 @@ pub enum Payload {
     /// Internal: what the agent says and calls next is one message of a conversation that came with the session.
     #[serde(rename = "session.message_seeded")]
     MessageSeeded {},
+    /// Internal: the text of a reply is on its way. Only sessions that were opened as conversations have it.
+    #[serde(rename = "session.typing")]
+    Typing {},
     /// Internal: the turn that has just opened is a run of a routine.
     #[serde(rename = "run.opened")]
     RunOpened(RunOpened),
@@ -244,6 +254,7 @@ pub const SHOWN_TYPES: &[&str] = &[
     "session.status_running",
     "session.status_idle",
     "session.action_expired",
+    "session.work_set_aside",
     "agent.message",
     "agent.thinking",
     "agent.tool_use",
@@ -276,6 +287,7 @@ impl Payload {
             Payload::StatusRunning {} => "session.status_running",
             Payload::StatusIdle(_) => "session.status_idle",
             Payload::ActionExpired(_) => "session.action_expired",
+            Payload::WorkSetAside(_) => "session.work_set_aside",
             Payload::AgentMessage(_) => "agent.message",
             Payload::AgentThinking(_) => "agent.thinking",
             Payload::ToolUse(_) => "agent.tool_use",
@@ -291,6 +303,7 @@ impl Payload {
             Payload::ModelStarted(_) => "span.model_started",
             Payload::ModelFinished(_) => "span.model_finished",
             Payload::ToolStarted(_) => "tool.started",
+            Payload::ToolResultTransformed(_) => "tool.result_transformed",
             Payload::Titled(_) => "session.titled",
             Payload::MetadataChanged { .. } => "session.metadata_changed",
             Payload::Archived {} => "session.archived",
@@ -304,6 +317,7 @@ impl Payload {
             Payload::CustomerVariables(_) => "session.customer_variables",
             Payload::SystemMessage(_) => "session.system_message",
             Payload::MessageSeeded {} => "session.message_seeded",
+            Payload::Typing {} => "session.typing",
             Payload::RunOpened(_) => "run.opened",
             Payload::RunReminded(_) => "run.reminded",
             Payload::RunSettled(_) => "run.settled",

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::ids::ToolUseId;
 use crate::model::Usage;
+use crate::recovery::WorkKind;
 use crate::state::ActionKind;
 
 /// Payload of `session.status_idle`.
@@ -167,6 +168,15 @@ pub struct ToolStarted {
     pub tool_use_id: ToolUseId,
 }
 
+/// Another text in place of a result that came from outside: of a tool of the application, an answer, a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResultTransformed {
+    /// The call, by the id that its result names.
+    pub tool_use_id: String,
+    /// The text that the model reads.
+    pub text: String,
+}
+
 /// Who named a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -231,6 +241,19 @@ pub struct EventMetadataChanged {
     pub sequence: u64,
     /// Metadata to merge; `null` removes a key.
     pub metadata: Map<String, Value>,
+}
+
+/// Payload of `session.work_set_aside`: work of the session was under way each time that the server died, several times
+/// in a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkSetAside {
+    /// What kind of work it is.
+    pub kind: WorkKind,
+    /// The work itself, such as a delivery; none if it is the session's own turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What happened and what happens next, for people.
+    pub message: String,
 }
 
 /// Payload of `session.system_message`.

@@ -100,7 +100,10 @@ pub struct ToolConfirmation {
     /// Why it was denied, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is allowed: the tool's name, or a danger. Filled in when the answer is accepted.
+    /// The pattern of commands to allow in place of the whole tool or danger; one of those that the call offers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// What is allowed, as [`crate::grant::Grant`] reads it. Filled in when the answer is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// What else is allowed, if the call has several dangers.

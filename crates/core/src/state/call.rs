@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::budget::Budget;
 use crate::event::{Danger, ToolEffect, ToolUse};
+use crate::grant::CommandGrant;
 
 /// One tool call of the step under way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,9 @@ pub struct Call {
     /// Why a person is asked, when it is not the policy that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub danger: Option<Danger>,
+    /// Patterns of commands that a person may allow in place of the whole tool, the narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
     /// The budget that is used up, if the call asks whether to go on all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -96,6 +100,12 @@ impl Call {
         self.danger.as_ref().map_or_else(|| vec![self.tool.clone()], |danger| danger.grants().collect())
     }
 
+    /// What is remembered when a person allows commands of a pattern for longer than this once.
+    pub fn command_grant(&self, pattern: &str) -> CommandGrant {
+        let dangers = self.danger.iter().flat_map(Danger::pattern_keys).map(str::to_owned).collect();
+        CommandGrant { tool: self.tool.clone(), pattern: pattern.to_owned(), dangers }
+    }
+
     pub(super) fn of_tool(kind: CallKind, tool_use: &ToolUse, created_at: Timestamp) -> Self {
         Call {
             id: tool_use.id.as_str().to_owned(),
@@ -109,6 +119,7 @@ impl Call {
             created_at,
             preview: tool_use.preview.clone(),
             danger: tool_use.danger.clone(),
+            patterns: tool_use.patterns.clone(),
             budget: tool_use.budget,
             threads: BTreeMap::new(),
         }
@@ -133,6 +144,7 @@ impl Call {
             created_at,
             preview: None,
             danger: None,
+            patterns: Vec::new(),
             budget: None,
             threads: BTreeMap::new(),
         }

@@ -151,6 +151,11 @@ impl State {
                     turn.phase = Phase::CallingModel;
                 }
             }
+            Payload::Typing {} => {
+                if let Some(turn) = &mut self.turn {
+                    turn.typing_call = Some(turn.model_calls);
+                }
+            }
             Payload::RunOpened(_) | Payload::RunReminded(_) | Payload::RunSettled(_) => {
                 self.apply_to_run(&event.payload);
             }

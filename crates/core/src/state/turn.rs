@@ -46,6 +46,10 @@ pub struct Turn {
     /// The run that it is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Box<TurnRun>>,
+    /// The last model call whose text was announced by `session.typing`. A call that is made again after a crash is not
+    /// announced again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typing_call: Option<u32>,
 }
 
 /// What the log last said about a turn.
@@ -99,6 +103,7 @@ impl Turn {
             over_budget: None,
             allowances: Allowances::new(),
             run: None,
+            typing_call: None,
         }
     }
 

@@ -70,6 +70,7 @@ pub(super) fn ask(state: &State, budget: Budget, over: Failure) -> Payload {
         preview: Some(over.message),
         requires_action: true,
         danger: None,
+        patterns: Vec::new(),
         budget: Some(budget),
         mcp: None,
     })

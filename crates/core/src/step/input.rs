@@ -25,6 +25,11 @@ pub enum Input {
         /// What a turn that this opens is told besides.
         opening: Opening,
     },
+    /// The first text of a reply arrived from the model. Only conversations are told.
+    TextBegan {
+        /// Which call of the turn says it.
+        call: u32,
+    },
     /// A model call ended.
     ModelFinished {
         /// Which call of the turn it was.
@@ -51,6 +56,13 @@ pub enum Input {
         content: Vec<Block>,
         /// Whether it failed.
         is_error: bool,
+    },
+    /// Hooks put another text in place of a result that came from outside.
+    ResultTransformed {
+        /// The call.
+        tool_use_id: String,
+        /// The text that the model reads.
+        text: String,
     },
     /// A call is about to give work to a subagent.
     ThreadSent {
@@ -90,11 +102,28 @@ pub enum Input {
     Recover {
         /// The requests whose passwords are still at hand.
         passwords: Vec<String>,
+        /// What becomes of calls that only read.
+        read_only_calls: ReadOnlyCalls,
+    },
+    /// The turn is given up: the server died over and over while it was under way.
+    GivenUp {
+        /// What happened and what to do, for people.
+        message: String,
     },
     /// What a person or application notes about the session changes, all of it or nothing.
     Change(Change),
     /// The session is put away; a turn under way is stopped.
     Archive,
+}
+
+/// What becomes of calls of read-only tools that were under way when the server died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReadOnlyCalls {
+    /// They are made again.
+    #[default]
+    RunAgain,
+    /// They are not made again: the server died over and over while they were under way.
+    SetAside,
 }
 
 /// What changes about a session.

@@ -25,9 +25,10 @@ use crate::limits::Limits;
 use crate::state::State;
 
 pub use effects::{Effect, effects};
-pub use input::{Change, Input, Opening, UserEvent};
+pub use input::{Change, Input, Opening, ReadOnlyCalls, UserEvent};
 pub use planned::{Emitted, Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
 pub use refusal::Refusal;
+pub use stop::CRASH_LOOP;
 
 /// Says what one input appends to the log. The state itself is not changed; fold the events to do that.
 pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Result<Vec<Event>, Refusal> {
@@ -37,18 +38,21 @@ pub fn step(state: &State, input: Input, limits: &Limits, now: Timestamp) -> Res
             // What was sent is dropped as a whole, so it is the state before it that stands in the way.
             step.user(events, &said_so_far, opening).map_err(|refusal| user::as_seen_from(state, refusal))?;
         }
+        Input::TextBegan { call } => step.text_began(call),
         Input::ModelFinished { call, model, outcome } => step.model_finished(call, model, outcome),
         Input::CompactionFinished { call, compacted, summary_call } => {
             step.compaction_finished(call, compacted, summary_call);
         }
         Input::ToolFinished { id, content, is_error } => step.tool_finished(&id, content, is_error),
+        Input::ResultTransformed { tool_use_id, text } => step.result_transformed(tool_use_id, text),
         Input::ThreadSent { tool_use_id, message } => step.thread_sent(&tool_use_id, message),
         Input::ThreadReceived { tool_use_id, message } => step.thread_received(&tool_use_id, message),
         Input::RunStarted { opened, message, opening } => step.start_run(opened, message, opening)?,
         Input::RunEnded { run_id, error } => step.end_run(&run_id, error),
         Input::DeadlinePassed => step.deadline_passed(),
         Input::ActionsExpired => step.actions_expired(),
-        Input::Recover { passwords } => step.recover(&passwords),
+        Input::Recover { passwords, read_only_calls } => step.recover(&passwords, read_only_calls),
+        Input::GivenUp { message } => step.give_up(message),
         Input::Change(change) => step.change(change)?,
         Input::Archive => step.archive(),
     }

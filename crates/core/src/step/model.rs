@@ -12,6 +12,19 @@ use super::tool::FinishedCall;
 use super::{Emitted, Permission, PlannedAnswer, PlannedCall, PlannedPart, Step, ToolKind};
 
 impl Step<'_> {
+    /// Announces the text of a reply, once for each model call.
+    pub(super) fn text_began(&mut self, call: u32) {
+        let is_announced = self.state.turn.as_ref().is_some_and(|turn| turn.typing_call == Some(call));
+        if self.awaits_model_call(call) && !is_announced {
+            self.emit(Payload::Typing {});
+        }
+    }
+
+    fn awaits_model_call(&self, call: u32) -> bool {
+        let turn = self.state.turn.as_ref();
+        turn.is_some_and(|turn| turn.phase == Phase::CallingModel && turn.model_calls == call)
+    }
+
     pub(super) fn model_finished(
         &mut self,
         call: u32,
@@ -19,12 +32,7 @@ impl Step<'_> {
         outcome: Result<PlannedAnswer, Failure>,
     ) {
         // A call that was interrupted may still report; the turn has moved on without it.
-        let awaited = self
-            .state
-            .turn
-            .as_ref()
-            .is_some_and(|turn| turn.phase == Phase::CallingModel && turn.model_calls == call);
-        if !awaited {
+        if !self.awaits_model_call(call) {
             return;
         }
         match outcome {
@@ -40,6 +48,10 @@ impl Step<'_> {
                 let calls = answer.parts.iter().filter(|part| matches!(part, PlannedPart::Call(_))).count();
                 // Those of an answer that was cut short are not made.
                 let tool_calls = if cut_short.is_some() { 0 } else { calls };
+                let says = |part: &PlannedPart| matches!(part, PlannedPart::Text(text) if !text.is_empty());
+                if answer.shows_typing && answer.parts.iter().any(says) {
+                    self.text_began(call);
+                }
                 self.emit(Payload::ModelFinished(ModelFinished {
                     call,
                     model,
@@ -81,7 +93,7 @@ impl Step<'_> {
 
     fn call(&mut self, call: PlannedCall) -> Option<Decided> {
         match call {
-            PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, sudo } => {
+            PlannedCall::Tool { id, kind, tool, input, effect, preview, permission, patterns, sudo } => {
                 let asks = match &permission {
                     Permission::Ask => !self.state.allowed_tools.contains(&tool),
                     Permission::AskAbout(danger) => {
@@ -101,6 +113,7 @@ impl Step<'_> {
                     preview,
                     requires_action: asks,
                     danger,
+                    patterns: if asks { patterns } else { Vec::new() },
                     budget: None,
                     mcp: None,
                 };
@@ -136,6 +149,7 @@ impl Step<'_> {
                     preview: None,
                     requires_action: false,
                     danger: None,
+                    patterns: Vec::new(),
                     budget: None,
                     mcp: None,
                 }));

@@ -16,6 +16,8 @@ pub struct PlannedAnswer {
     pub usage: Usage,
     /// Why it stopped.
     pub stop: Stop,
+    /// Whether `session.typing` comes before its text, if that was not announced while it was on its way.
+    pub shows_typing: bool,
 }
 
 /// A part of a model's answer.
@@ -53,6 +55,8 @@ pub enum PlannedCall {
         preview: Option<String>,
         /// Whether it may run.
         permission: Permission,
+        /// Patterns of commands that a person may allow in place of the whole tool, the narrowest first.
+        patterns: Vec<String>,
         /// A sudo password that it needs.
         sudo: Option<(RequestId, String)>,
     },

@@ -45,6 +45,14 @@ pub enum Refusal {
         /// What is pending.
         pending: Vec<String>,
     },
+    /// The answer allows a pattern that the call does not offer.
+    #[error("pattern must be one of those that the pending action offers: {}", offered_text(offered))]
+    UnknownPattern {
+        /// The pattern in the answer.
+        pattern: String,
+        /// The patterns of the call.
+        offered: Vec<String>,
+    },
     /// The session was archived.
     #[error("the session is archived and takes no more events; create a new session")]
     Archived,
@@ -52,6 +60,10 @@ pub enum Refusal {
 
 fn list(ids: &[String]) -> String {
     ids.join(", ")
+}
+
+fn offered_text(offered: &[String]) -> String {
+    if offered.is_empty() { "it offers none".to_owned() } else { list(offered) }
 }
 
 fn pending_text(pending: &[String]) -> String {

@@ -6,8 +6,11 @@ use crate::event::{
 };
 use crate::state::{Call, CallKind, Phase, Progress, SudoNeed};
 
-use super::Step;
 use super::tool::FinishedCall;
+use super::{ReadOnlyCalls, Step};
+
+/// The code of a turn that was given up because the server died over and over while it was under way.
+pub const CRASH_LOOP: &str = "crash_loop";
 
 impl Step<'_> {
     /// Ends the turn under way, if there is one, as the user's wish.
@@ -33,6 +36,14 @@ impl Step<'_> {
         );
         let stop_reason = StopReason::Error { code: "turn_time_exceeded".to_owned(), message };
         self.stop_turn("The turn ran out of time.", stop_reason);
+    }
+
+    /// Ends a turn that the server died of, unless it waits for somebody.
+    pub(super) fn give_up(&mut self, message: String) {
+        if self.state.turn.as_ref().is_some_and(|turn| !turn.is_paused()) {
+            let stop_reason = StopReason::Error { code: CRASH_LOOP.to_owned(), message };
+            self.stop_turn("The server died over and over during this turn.", stop_reason);
+        }
     }
 
     /// Puts the session away.
@@ -80,13 +91,18 @@ impl Step<'_> {
     }
 
     /// Settles what the process that is gone had under way and cannot be asked again.
-    pub(super) fn recover(&mut self, passwords: &[String]) {
+    pub(super) fn recover(&mut self, passwords: &[String], read_only_calls: ReadOnlyCalls) {
         let Some(turn) = &self.state.turn else { return };
         for call in turn.calls().to_vec() {
             match call.progress {
                 Progress::Started if call.effect == ToolEffect::SideEffect => {
                     let text = "The server stopped while this call was running, and its outcome is unknown. \
                                 Check before you do it again.";
+                    self.close(&call, text.to_owned());
+                }
+                Progress::Started if read_only_calls == ReadOnlyCalls::SetAside => {
+                    let text = "The server stopped several times in a row while this call was running. The call is not \
+                                made again, and its outcome is unknown. Do not make the same call once more.";
                     self.close(&call, text.to_owned());
                 }
                 // Passwords are never stored, so the one that came is gone, and is asked for again.

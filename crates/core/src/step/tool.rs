@@ -1,8 +1,8 @@
 //! What tool calls report: work that they give to subagents, and how they end.
 
-use crate::event::{Block, Payload, ThreadMessage, ToolResult};
+use crate::event::{Block, Payload, ThreadMessage, ToolResult, ToolResultTransformed};
 use crate::ids::ToolUseId;
-use crate::state::{CallKind, Progress, Turn};
+use crate::state::{CallKind, Phase, Progress, Turn};
 
 use super::Step;
 
@@ -25,6 +25,18 @@ impl Step<'_> {
     pub(super) fn thread_received(&mut self, tool_use_id: &str, message: ThreadMessage) {
         if self.knows_thread(tool_use_id, &message, Some(false)) {
             self.emit(Payload::ThreadMessageReceived(message));
+        }
+    }
+
+    /// The model call that the text is for is under way or about to be, unless the turn was stopped in the meantime.
+    pub(super) fn result_transformed(&mut self, tool_use_id: String, text: String) {
+        if self
+            .state
+            .turn
+            .as_ref()
+            .is_some_and(|turn| matches!(turn.phase, Phase::CallingModel | Phase::Compacting))
+        {
+            self.emit(Payload::ToolResultTransformed(ToolResultTransformed { tool_use_id, text }));
         }
     }
 

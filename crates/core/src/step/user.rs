@@ -49,7 +49,15 @@ impl Step<'_> {
             UserEvent::ToolConfirmation(mut confirmation) => {
                 let id = confirmation.tool_use_id.as_str();
                 let call = expect_pending(&self.state, id, ActionKind::ToolConfirmation)?;
-                let mut grants = call.grants().into_iter();
+                let mut grants = match &confirmation.pattern {
+                    Some(pattern) if !call.patterns.contains(pattern) => {
+                        let (pattern, offered) = (pattern.clone(), call.patterns.clone());
+                        return Err(Refusal::UnknownPattern { pattern, offered });
+                    }
+                    Some(pattern) => vec![call.command_grant(pattern).to_text()],
+                    None => call.grants(),
+                }
+                .into_iter();
                 confirmation.tool = grants.next();
                 confirmation.also = grants.collect();
                 // Leave to go on over a budget is good for as much again, and for no longer.
@@ -212,7 +220,7 @@ pub(super) fn as_seen_from(state: &State, refusal: Refusal) -> Refusal {
         Refusal::NotPending { id, .. } if pending.contains(&id) => Refusal::SettledTwice { id, pending },
         Refusal::NotPending { id, .. } => Refusal::NotPending { id, pending },
         Refusal::WrongAnswer { id, expected, got, .. } => Refusal::WrongAnswer { id, expected, got, pending },
-        Refusal::SettledTwice { .. } | Refusal::Archived => refusal,
+        Refusal::SettledTwice { .. } | Refusal::UnknownPattern { .. } | Refusal::Archived => refusal,
     }
 }
 

@@ -21,29 +21,55 @@ enum Op {
     Run(OnToolError),
     RunTimesOut,
     Steer,
-    Interrupt { said: bool },
+    Interrupt {
+        said: bool,
+    },
     InterruptAndMessage,
     Supersede,
     PersonMessage,
-    PersonNote { opens_turn: bool },
+    PersonNote {
+        opens_turn: bool,
+    },
     Mode(Mode),
-    DeleteEvents { back: u64 },
-    Answer { pick: usize, allow: bool, scope: Scope },
-    AnswerTwo { allow: bool },
-    AnswerFor { pick: usize },
-    AnswerAllAndMessage { allow: bool },
+    DeleteEvents {
+        back: u64,
+    },
+    Answer {
+        pick: usize,
+        allow: bool,
+        scope: Scope,
+    },
+    AnswerTwo {
+        allow: bool,
+    },
+    AnswerFor {
+        pick: usize,
+    },
+    AnswerAllAndMessage {
+        allow: bool,
+    },
     Settings,
     StrayAnswer,
+    TextBegins,
+    LateText,
     Model(AnswerSpec),
     ModelFails,
     ModelRefusesLength,
     Compacted,
     LateCompaction,
     LateModel,
-    Tool { pick: usize, is_error: bool },
+    /// Hooks put another text in place of what came from outside last.
+    TransformResult,
+    Tool {
+        pick: usize,
+        is_error: bool,
+    },
     Deadline,
     Expire,
-    Crash { from_checkpoint: bool },
+    GiveUp,
+    Crash {
+        from_checkpoint: bool,
+    },
 }
 
 fn call(read_only: bool) -> BoxedStrategy<CallSpec> {
@@ -96,15 +122,19 @@ fn op(read_only: bool) -> impl Strategy<Value = Op> {
         2 => any::<bool>().prop_map(|allow| Op::AnswerAllAndMessage { allow }),
         1 => Just(Op::Settings),
         1 => Just(Op::StrayAnswer),
+        4 => Just(Op::TextBegins),
+        1 => Just(Op::LateText),
         8 => answer(read_only).prop_map(Op::Model),
         1 => Just(Op::ModelFails),
         1 => Just(Op::ModelRefusesLength),
         6 => Just(Op::Compacted),
         1 => Just(Op::LateCompaction),
         1 => Just(Op::LateModel),
+        3 => Just(Op::TransformResult),
         6 => (0usize..4, any::<bool>()).prop_map(|(pick, is_error)| Op::Tool { pick, is_error }),
         1 => Just(Op::Deadline),
         1 => Just(Op::Expire),
+        1 => Just(Op::GiveUp),
         3 => any::<bool>().prop_map(|from_checkpoint| Op::Crash { from_checkpoint }),
     ]
 }
@@ -229,6 +259,15 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             let request_id = "clarify_nobody_asked".parse().unwrap();
             world.user(UserEvent::ClarifyResult(ClarifyResult { request_id, answer: "x".into() })).is_err()
         }
+        Op::TextBegins => {
+            world.text_begins();
+            false
+        }
+        Op::LateText => {
+            world.feed(Input::TextBegan { call: 9999 }).unwrap();
+            assert_eq!(world.log.len(), length, "the text of a call that nobody waits for changes nothing");
+            false
+        }
         Op::Model(spec) => {
             world.model_answers(spec);
             false
@@ -258,6 +297,12 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
             assert_eq!(world.log.len(), length, "a call that nobody waits for changes nothing");
             false
         }
+        Op::TransformResult => {
+            let tool_use_id = world.folded().results_from_outside().last().cloned();
+            let tool_use_id = tool_use_id.unwrap_or_else(|| "ctoolu_unknown".to_owned());
+            world.feed(Input::ResultTransformed { tool_use_id, text: "another".into() }).unwrap();
+            false
+        }
         Op::Tool { pick, is_error } => {
             world.tool_finishes(*pick, *is_error);
             false
@@ -268,6 +313,10 @@ fn apply(world: &mut World, op: &Op, crashes: bool) {
         }
         Op::Expire => {
             world.feed(Input::ActionsExpired).unwrap();
+            false
+        }
+        Op::GiveUp => {
+            world.feed(Input::GivenUp { message: "given up".into() }).unwrap();
             false
         }
         Op::Crash { from_checkpoint } => {
@@ -290,9 +339,11 @@ proptest! {
         ops in prop::collection::vec(op(false), 1..60),
         window in prop::option::of(10u64..80),
         asks in any::<bool>(),
+        shows_typing in any::<bool>(),
     ) {
         let mut world = World::new();
         world.limits = limits(window, asks);
+        world.shows_typing = shows_typing;
         for op in &ops {
             apply(&mut world, op, true);
         }
@@ -311,8 +362,10 @@ proptest! {
         ops in prop::collection::vec(op(true), 1..60),
         window in prop::option::of(10u64..80),
         asks in any::<bool>(),
+        shows_typing in any::<bool>(),
     ) {
         let (mut calm, mut crashing) = (World::new(), World::new());
+        (calm.shows_typing, crashing.shows_typing) = (shows_typing, shows_typing);
         calm.limits = limits(window, asks);
         crashing.limits = limits(window, asks);
         for op in &ops {
@@ -324,5 +377,6 @@ proptest! {
         prop_assert_eq!(&calm.log, &crashing.log);
         prop_assert_eq!(&calm.state, &crashing.state);
         prop_assert_eq!(calm.context(), crashing.context());
+        prop_assert_eq!(calm.context(), calm.context_in_pieces());
     }
 }

@@ -6,7 +6,7 @@ use petasos_core::ids::ThreadId;
 use petasos_core::limits::Limits;
 use petasos_core::model::{Message, Stop, Usage};
 use petasos_core::state::CallKind;
-use petasos_core::step::{Input, Opening, Refusal, UserEvent};
+use petasos_core::step::{CRASH_LOOP, Input, Opening, ReadOnlyCalls, Refusal, UserEvent};
 
 use crate::world::{AnswerSpec, CallSpec, World, now};
 
@@ -261,6 +261,43 @@ fn a_crash_during_a_side_effect_tells_the_model_so() {
     assert_eq!(world.log.iter().filter(|event| unknown(event)).count(), 1);
     world.tool_finishes(0, false);
     assert_eq!(world.pending_kinds(), [CallKind::Custom]);
+    world.drain();
+    world.check_log();
+}
+
+#[test]
+fn a_read_only_call_that_is_set_aside_is_not_made_again() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    world.model_answers(&says(
+        false,
+        &[CallSpec::Run(ToolEffect::ReadOnly), CallSpec::Run(ToolEffect::ReadOnly)],
+    ));
+    assert_eq!(world.running_tools().len(), 2);
+    world.crash(false);
+    assert_eq!(world.running_tools().len(), 2);
+    let recover = Input::Recover { passwords: Vec::new(), read_only_calls: ReadOnlyCalls::SetAside };
+    world.feed(recover).unwrap();
+    assert_eq!(world.running_tools().len(), 0);
+    let unknown = |event: &petasos_core::Event| match &event.payload {
+        Payload::ToolResult(result) | Payload::McpToolResult(result) => {
+            joined_text(&result.content).contains("outcome is unknown")
+        }
+        _ => false,
+    };
+    assert_eq!(world.log.iter().filter(|event| unknown(event)).count(), 2);
+    world.drain();
+    world.check_log();
+}
+
+#[test]
+fn a_turn_that_is_given_up_ends_with_an_error() {
+    let mut world = World::new();
+    world.message("do").unwrap();
+    world.feed(Input::GivenUp { message: "It kills the server.".into() }).unwrap();
+    let stop = world.state.view.stop_reason.clone();
+    assert!(matches!(stop, Some(StopReason::Error { code, .. }) if code == CRASH_LOOP));
+    world.message("once more").unwrap();
     world.drain();
     world.check_log();
 }

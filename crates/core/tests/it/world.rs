@@ -54,6 +54,8 @@ pub(crate) struct World {
     pub(crate) limits: Limits,
     pub(crate) in_flight: Vec<Effect>,
     pub(crate) starts: BTreeMap<String, u32>,
+    /// Whether replies are announced by `session.typing`, as in conversations.
+    pub(crate) shows_typing: bool,
     next_uuid: u128,
 }
 
@@ -73,6 +75,7 @@ impl World {
             limits: Limits::default(),
             in_flight: Vec::new(),
             starts: BTreeMap::new(),
+            shows_typing: false,
             next_uuid: 0,
         }
     }
@@ -136,7 +139,8 @@ impl World {
         assert_eq!(folded, self.state, "the fold of the log is the state");
         self.state = folded;
         self.in_flight.clear();
-        self.feed(Input::Recover { passwords: Vec::new() }).unwrap();
+        self.feed(Input::Recover { passwords: Vec::new(), read_only_calls: ReadOnlyCalls::RunAgain })
+            .unwrap();
     }
 
     pub(crate) fn fold(&self) -> State {
@@ -152,7 +156,7 @@ impl World {
         self.folded().messages()
     }
 
-    fn folded(&self) -> Context {
+    pub(crate) fn folded(&self) -> Context {
         let (mut context, mut amendments) = (Context::default(), Amendments::default());
         self.log.iter().for_each(|event| amendments.apply(event));
         self.log
@@ -160,6 +164,24 @@ impl World {
             .filter(|event| !amendments.hide_from_model(event))
             .for_each(|event| context.apply(event));
         context
+    }
+
+    /// The same, taken out message by message as soon as nothing changes it any more.
+    pub(crate) fn context_in_pieces(&self) -> Vec<Message> {
+        let (mut context, mut amendments) = (Context::default(), Amendments::default());
+        self.log.iter().for_each(|event| amendments.apply(event));
+        let shown = self.log.iter().filter(|event| !amendments.hide_from_model(event));
+        let is_compaction = |event: &&Event| matches!(event.payload, Payload::Compacted(_));
+        let compacted_at = shown.clone().rfind(is_compaction).map_or(0, |event| event.sequence);
+        let mut messages = Vec::new();
+        for event in shown {
+            context.apply(event);
+            if event.sequence >= compacted_at {
+                messages.extend(context.take_settled());
+            }
+        }
+        messages.extend(context.take_messages());
+        messages
     }
 
     pub(crate) fn users(&mut self, events: Vec<UserEvent>) -> Result<Vec<&'static str>, Refusal> {
@@ -251,8 +273,14 @@ impl World {
             cached_input_tokens: 2,
             ..Usage::default()
         };
-        let outcome = Ok(PlannedAnswer { parts, usage, stop: spec.stop });
+        let outcome = Ok(PlannedAnswer { parts, usage, stop: spec.stop, shows_typing: self.shows_typing });
         self.feed(Input::ModelFinished { call, model: "demo/x".into(), outcome }).unwrap()
+    }
+
+    /// The first text of the reply under way arrives.
+    pub(crate) fn text_begins(&mut self) -> Vec<&'static str> {
+        let call = self.model_call().filter(|_| self.shows_typing);
+        call.map_or_else(Vec::new, |call| self.feed(Input::TextBegan { call }).unwrap())
     }
 
     /// Compacts as the driver would, with a summary of its own.
@@ -310,14 +338,19 @@ impl World {
             effect,
             preview: None,
             permission,
+            patterns: vec!["work *".into()],
             sudo,
         };
         match spec {
             CallSpec::Run(effect) => tool(effect, Permission::Run, None),
             CallSpec::Ask(effect) => tool(effect, Permission::Ask, None),
             CallSpec::Danger => {
-                let danger =
-                    Danger { pattern_key: "rm".into(), description: "removes".into(), also: Vec::new() };
+                let danger = Danger {
+                    pattern_key: "rm".into(),
+                    description: "removes".into(),
+                    also: Vec::new(),
+                    texts: Vec::new(),
+                };
                 tool(ToolEffect::ReadOnly, Permission::AskAbout(danger), None)
             }
             CallSpec::Refused => {
@@ -379,6 +412,7 @@ impl World {
                 scope,
                 reason: None,
                 tool: None,
+                pattern: None,
                 also: Vec::new(),
             }),
             ActionKind::CustomTool => UserEvent::CustomToolResult(CustomToolResult {
@@ -443,6 +477,17 @@ impl World {
         for event in &self.log {
             let Payload::RunOpened(opened) = &event.payload else { continue };
             assert_eq!(self.outcomes(&opened.run_id).len(), 1, "every run is settled exactly once");
+        }
+        let mut announced = false;
+        for event in &self.log {
+            match &event.payload {
+                Payload::ModelStarted(_) => announced = false,
+                Payload::Typing {} => {
+                    assert!(self.shows_typing && !announced, "a reply is announced once, and only if wanted");
+                    announced = true;
+                }
+                _ => {}
+            }
         }
         let taken: Vec<u64> = self.log.iter().flat_map(|event| event.payload.takes_up()).copied().collect();
         for event in self.log.iter().filter(|event| event.processed_at.is_none()) {

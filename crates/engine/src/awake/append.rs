@@ -80,6 +80,7 @@ impl Actor {
         if delivers {
             self.shared.deliveries.wake();
         }
+        self.shared.recovery.set_aside.appended(&self.header.tenant, &self.header.id, events);
         self.state = state;
         self.context = context;
         self.show(events);

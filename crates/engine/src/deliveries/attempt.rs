@@ -48,10 +48,11 @@ impl Deliveries {
         // What was fine when the URL was given may not be any more.
         let client = self.client_for(&delivery.url).map_err(|error| error.to_string())?;
         let time = now().as_second();
-        let signature = self.options.signer.sign(&delivery.webhook_id, time, &body);
+        let credentials = &self.options.credentials;
+        let signature = credentials.signer(&delivery.tenant).sign(&delivery.webhook_id, time, &body);
         let time = time.to_string();
         let number = (delivery.attempts.len() + 1).to_string();
-        let bearer = format!("Bearer {}", self.options.bearer.expose_secret());
+        let bearer = format!("Bearer {}", credentials.of(&delivery.tenant).token.expose_secret());
         let mut headers = vec![
             ("content-type", "application/json"),
             ("authorization", bearer.as_str()),

@@ -6,7 +6,7 @@ use petasos_net::backoff::{Failure, Policy};
 
 /// How long a receiver may have us wait, even where our own waits are shorter: it knows when it will be back. One that
 /// asks for more is asked again, since the events of its session wait for it.
-const LONGEST_WISH: Duration = Duration::from_secs(3600);
+pub(super) const LONGEST_WISH: Duration = Duration::from_secs(3600);
 
 /// What a receiver answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

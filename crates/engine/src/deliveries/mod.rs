@@ -7,6 +7,7 @@
 //! Turns never wait for deliveries. What an event looks like outside is not known here: a surface says it ([`view`]).
 
 mod attempt;
+mod credentials;
 mod judge;
 mod outbox;
 mod records;
@@ -15,12 +16,11 @@ mod settings;
 mod view;
 
 use petasos_core::agent::AgentDefinition;
-use petasos_net::webhook::Signer;
 use petasos_net::{Client, Targets};
-use secrecy::SecretString;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
+pub use self::credentials::{DeliveryCredentials, TenantCredentials};
 pub(crate) use self::outbox::SessionOutbox;
 pub(crate) use self::sender::run;
 pub use self::settings::{DeliverySettings, Retries};
@@ -38,10 +38,8 @@ pub struct DeliveryOptions {
     pub trusted: Client,
     /// Where they may go.
     pub targets: Targets,
-    /// What signs them.
-    pub signer: Signer,
-    /// What they are sent with as `Authorization: Bearer`.
-    pub bearer: SecretString,
+    /// What receivers know them by.
+    pub credentials: DeliveryCredentials,
     /// Where events go if neither the session nor the agent says so.
     pub event_webhook_url: Option<String>,
     /// Time and attempts.

@@ -5,6 +5,7 @@ use petasos_core::ids::{DeliveryId, TenantId};
 use petasos_store::{DeliveryFilter, Page, PageRequest};
 use uuid::Uuid;
 
+use super::TenantCredentials;
 use crate::engine::{Engine, now};
 use crate::error::{Error, Result};
 
@@ -23,6 +24,11 @@ impl Engine {
     pub async fn delivery(&self, tenant: &TenantId, id: &DeliveryId) -> Result<Delivery> {
         let found = self.shared.store.delivery(tenant, id).await?;
         found.ok_or_else(|| Error::NotFound { kind: "delivery", id: id.to_string() })
+    }
+
+    /// What a tenant's receivers know its deliveries by.
+    pub fn delivery_credentials(&self, tenant: &TenantId) -> TenantCredentials {
+        self.shared.deliveries.options.credentials.of(tenant)
     }
 
     /// How many deliveries are on their way.

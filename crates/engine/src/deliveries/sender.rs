@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use petasos_core::delivery::{Delivery, Subject};
+use petasos_core::recovery::WorkKind;
 use petasos_store::{AfterAttempt, Attempted, DueDelivery, DueRequest};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
@@ -95,8 +96,13 @@ impl Sender {
         if first == 0 && again == 0 {
             return Ok(None);
         }
-        let busy = self.under_way.values().map(|attempt| attempt.lane.clone()).collect();
-        let request = DueRequest { now: now(), first, again, busy };
+        let under_way = self.under_way.values().map(|attempt| attempt.lane.clone());
+        let busy = under_way.chain(self.shared.recovery.set_aside.held_lanes()).collect();
+        let now = now();
+        let put_off = |time: Duration| now.saturating_add(time).unwrap_or(Timestamp::MAX);
+        let first_latest = put_off(due::LONGEST);
+        let again_latest = put_off(self.settings().longest_pause().saturating_add(due::LONGEST));
+        let request = DueRequest { now, first_latest, again_latest, first, again, busy };
         let due = self.shared.store.due_deliveries(request).await?;
         due.deliveries.into_iter().for_each(|due| self.start(due));
         Ok(due.next_at)
@@ -114,7 +120,7 @@ impl Sender {
         let shared = Arc::clone(&self.shared);
         let until_next = async {
             match next_at {
-                Some(at) => sleep(due::until(at)).await,
+                Some(at) => sleep(due::until(at).min(due::LONGEST)).await,
                 None => std::future::pending().await,
             }
         };
@@ -183,6 +189,11 @@ async fn make(shared: Arc<Shared>, due: DueDelivery) {
 /// Says what came of an attempt to whoever wants to know.
 fn tell(shared: &Shared, delivery: &Delivery, attempted: &Attempted) {
     let Attempted { attempt, then, .. } = attempted;
+    let set_aside = &shared.recovery.set_aside;
+    set_aside.succeeded(WorkKind::Delivery, &delivery.tenant, delivery.id.as_str());
+    if let (AfterAttempt::Delivered, Some(replayed)) = (then, &delivery.replay_of) {
+        set_aside.succeeded(WorkKind::Delivery, &delivery.tenant, replayed.as_str());
+    }
     if matches!(delivery.subject, Subject::Callback { .. }) && !matches!(then, AfterAttempt::Again(_)) {
         // The session that was made for the run may go.
         shared.runs.changed.notify_one();

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use petasos_net::backoff::Policy;
 
+use super::judge::LONGEST_WISH;
+
 /// Bounds of deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliverySettings {
@@ -42,6 +44,14 @@ impl Default for DeliverySettings {
             in_flight: 512,
             keep: seconds(30 * 24 * 3600),
         }
+    }
+}
+
+impl DeliverySettings {
+    /// The longest pause before another attempt, with what chance adds to it.
+    pub(super) fn longest_pause(&self) -> Duration {
+        let longest = self.events.max_delay.max(self.callbacks.max_delay).max(LONGEST_WISH);
+        longest.saturating_add(longest / 8)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Whether a call may run: by the agent's policies, the session's settings, what was allowed before, and who is there.
 
 use petasos_core::agent::{AgentDefinition, PermissionPolicy};
+use petasos_core::event::Danger;
+use petasos_core::grant::Grant;
 use petasos_core::settings::ServerTool as Setting;
 use petasos_core::step::Permission;
 use petasos_tools::{Risk, Tool, all_names};
@@ -38,9 +40,10 @@ impl Planner<'_> {
         name: &str,
         tool: &dyn Tool,
         input: &Map<String, Value>,
+        risk: Risk,
         needs_password: bool,
     ) -> Permission {
-        let permission = match tool.risk(input) {
+        let permission = match risk {
             Risk::Forbidden { reason } => return Permission::Refuse(reason),
             Risk::Dangerous(danger) => {
                 // What the session allows itself is left to the step, which knows of it; one call may have both.
@@ -55,10 +58,36 @@ impl Planner<'_> {
             Risk::Harmless => self.by_policy(name, asks_unless_told(&self.around.agent, name, false)).await,
             Risk::Ordinary => self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await,
         };
+        let permission = self.unless_pattern_is_granted(name, tool, input, permission).await;
         match self.nobody() {
             Some(told) if needs_password => Permission::Refuse(told.to_owned()),
             _ => self.unless_nobody_is_there(name, permission),
         }
+    }
+
+    /// The same permission, unless a person allowed commands like this one and saw all of its dangers.
+    async fn unless_pattern_is_granted(
+        &self,
+        name: &str,
+        tool: &dyn Tool,
+        input: &Map<String, Value>,
+        permission: Permission,
+    ) -> Permission {
+        let danger = match &permission {
+            Permission::Ask => None,
+            Permission::AskAbout(danger) => Some(danger),
+            Permission::Run | Permission::Refuse(_) => return permission,
+        };
+        let fits = |text: &String| {
+            Grant::command(text).is_some_and(|grant| {
+                grant.tool == name
+                    && grant.covers(danger.into_iter().flat_map(Danger::pattern_keys))
+                    && tool.fits_pattern(&grant.pattern, input)
+            })
+        };
+        let of_parent = self.around.settings.thread.iter().flat_map(|thread| &thread.allowed);
+        let for_session = self.around.allowed.iter().chain(of_parent).any(fits);
+        if for_session || self.lasting_grants().await.iter().any(fits) { Permission::Run } else { permission }
     }
 
     /// The same permission, unless it wants somebody asked where nobody is.
@@ -107,14 +136,16 @@ impl Planner<'_> {
 
     /// Whether the user allowed this agent these tools and dangers for good.
     async fn are_granted(&self, wanted: &[String]) -> bool {
-        let Some(user_id) = self.around.header.lasting_user() else { return false };
-        let grants = self
-            .around
-            .shared
-            .store
-            .grants(&self.around.header.tenant, &self.around.header.agent_id, user_id)
-            .await;
+        let granted = self.lasting_grants().await;
+        wanted.iter().all(|tool| granted.contains(tool))
+    }
+
+    /// Everything that the user allowed this agent for good.
+    async fn lasting_grants(&self) -> Vec<String> {
+        let Some(user_id) = self.around.header.lasting_user() else { return Vec::new() };
+        let header = &self.around.header;
+        let grants = self.around.shared.store.grants(&header.tenant, &header.agent_id, user_id).await;
         // If the grants cannot be read, asking once too often is the safe side.
-        grants.is_ok_and(|granted| wanted.iter().all(|tool| granted.contains(tool)))
+        grants.unwrap_or_default()
     }
 }

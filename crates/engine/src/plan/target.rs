@@ -1,15 +1,18 @@
 //! Who carries out a call, and what is planned for it there.
 
+use std::sync::Arc;
+
 use petasos_core::agent::PermissionPolicy;
 use petasos_core::event::{McpTool, ToolEffect};
 use petasos_core::ids::{RequestId, ToolUseId};
 use petasos_core::run::{EMIT_OUTPUT, RunJob};
-use petasos_core::step::{PlannedCall, ToolKind};
+use petasos_core::step::{Permission, PlannedCall, ToolKind};
 use petasos_tools::mcp::OfferedTool;
 use petasos_tools::{Tool, all_names, clarify, coerce, delegate_task, request_secret};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::judged::{self, Judged};
 use super::{Planner, audience, refused_as};
 use crate::routines::emit_output;
 
@@ -19,7 +22,7 @@ pub(super) enum Target<'a> {
     Clarify,
     Secret,
     Delegate,
-    Builtin(&'a dyn Tool),
+    Builtin(&'a Arc<dyn Tool>),
     Mcp(&'a OfferedTool),
     /// It ends the run.
     Output(&'a RunJob),
@@ -65,7 +68,7 @@ impl Planner<'_> {
             }
             let audience = audience(self.around.header.lasting_user(), &self.around.agent);
             if let Some(tool) = self.around.shared.tools.get(name).filter(|tool| tool.is_of_use(audience)) {
-                return Target::Builtin(tool.as_ref());
+                return Target::Builtin(tool);
             }
         }
         let is_there = |tool: &&OfferedTool| self.is_on(name) && tool.is_enabled(&self.around.agent);
@@ -96,21 +99,27 @@ impl Planner<'_> {
             Target::Delegate => self.delegate(id, input).await,
             Target::Builtin(tool) => {
                 coerce(&tool.spec().input_schema, &mut input);
-                let sudo = tool.sudo_command(&input);
+                let Judged { refusal, sudo, risk, patterns } =
+                    judged::judge(tool, &input, &self.around.header.tenant).await;
+                let permission = match refusal {
+                    Some(why) => Permission::Refuse(why),
+                    None => self.permission(name, tool.as_ref(), &input, risk, sudo.is_some()).await,
+                };
                 PlannedCall::Tool {
                     id,
                     kind: ToolKind::Builtin,
                     tool: name.to_owned(),
                     effect: tool.effect(),
                     preview: tool.preview(&input),
-                    permission: self.permission(name, tool, &input, sudo.is_some()).await,
+                    permission,
+                    patterns,
                     input,
                     sudo: sudo.map(|command| (RequestId::for_sudo(Uuid::now_v7()), command)),
                 }
             }
             Target::Mcp(tool) => self.mcp_call(uuid, tool, input).await,
             Target::Output(job) => {
-                let emitted = emit_output::emitted(job, &input);
+                let emitted = emit_output::emitted(job, &input).await;
                 PlannedCall::Output { id, input, emitted }
             }
             Target::Nobody => refused_as(id, name, input, self.unknown_tool(name)),
@@ -127,6 +136,7 @@ impl Planner<'_> {
             effect: tool.effect,
             preview: tool.preview(&input),
             permission: self.unless_nobody_is_there(name, self.by_policy(name, asks).await),
+            patterns: Vec::new(),
             input,
             sudo: None,
         }
@@ -150,6 +160,7 @@ impl Planner<'_> {
             effect: ToolEffect::ReadOnly,
             preview: Some(goals.join("; ").chars().take(200).collect()),
             permission: self.unless_nobody_is_there(name, self.by_policy(name, asks).await),
+            patterns: Vec::new(),
             input,
             sudo: None,
         }

@@ -10,7 +10,7 @@ use petasos_core::event::{
     Event, ModelFinished, Payload, StatusIdle, StopReason, TitleSource, Titled, UserSteer,
 };
 use petasos_core::ids::SessionId;
-use petasos_store::{Append, Checkpoint, Error, EventLog, EventQuery, Result};
+use petasos_store::{Append, Checkpoint, Error, EventBatch, EventLog, EventQuery, Result};
 use proptest::prelude::*;
 
 use super::{Item, Live, LiveKind, Reader, Start};
@@ -55,11 +55,12 @@ impl EventLog for Log {
         ready(Err(Error::Closed)).boxed()
     }
 
-    fn events<'a>(&'a self, _: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<Vec<Event>>> {
+    fn events<'a>(&'a self, _: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<EventBatch>> {
         let wanted = query.after.unwrap_or(0) + 1..query.before.unwrap_or(u64::MAX);
         let log = lock(&self.0);
-        let found = log.iter().filter(|event| wanted.contains(&event.sequence)).take(query.limit).cloned();
-        ready(Ok(found.collect())).boxed()
+        let mut found = log.iter().filter(|event| wanted.contains(&event.sequence)).cloned();
+        let events = found.by_ref().take(query.limit).collect();
+        ready(Ok(EventBatch { events, has_more: found.next().is_some() })).boxed()
     }
 
     fn amendments<'a>(&'a self, _: &'a SessionId) -> BoxFuture<'a, Result<Vec<Event>>> {
@@ -374,4 +375,76 @@ async fn what_nothing_came_in_the_place_of_is_taken_back_when_the_message_ends()
     assert_eq!(reader.next().await.unwrap(), Some(live(LiveKind::Thinking, "hm")));
     assert_eq!(reader.next().await.unwrap(), Some(live(LiveKind::Text, "")));
     assert!(matches!(reader.next().await.unwrap(), Some(Item::Durable(_))));
+}
+
+/// A client that does not read holds one piece of what is said, not all of it.
+#[test]
+fn what_is_said_comes_in_pieces_of_a_bounded_size() {
+    let log = Arc::new(Log::default());
+    let feed = Feeds::default().get(&session_id());
+    let new_reader =
+        || Reader::new(session_id(), Arc::clone(&log) as _, Arc::clone(&feed), Start::After(0), 0);
+    let mut readers = [new_reader(), new_reader()];
+    let call = feed.begin_call(false);
+    let text = "größer ".repeat(40_000);
+    feed.say(call, LiveKind::Thinking, &text);
+    feed.say(call, LiveKind::Text, &text);
+    let take_all = |reader: &mut Reader| {
+        let mut said = String::new();
+        let mut events = 0;
+        while let Some(item) = reader.next().now_or_never() {
+            match item.unwrap().unwrap() {
+                Item::Durable(_) => {
+                    assert_eq!(said.len(), 2 * text.len(), "everything that was said comes before its event");
+                    events += 1;
+                }
+                Item::Live(live) => {
+                    assert!(live.text.len() <= super::MAX_SAID, "{}", live.text.len());
+                    said.push_str(&live.text);
+                }
+            }
+        }
+        assert_eq!(said, text.repeat(2));
+        events
+    };
+    assert_eq!(take_all(&mut readers[0]), 0, "while it is being said");
+    let finished = ModelFinished { call: 1, model: String::new(), ..ModelFinished::default() };
+    feed.publish(&log.commit(vec![Payload::ModelFinished(finished)]));
+    assert_eq!(take_all(&mut readers[1]), 1, "after its end");
+}
+
+/// What was said is kept for as long as somebody who heard its beginning has not shown its end.
+#[test]
+fn what_was_said_is_forgotten_when_all_have_shown_it() {
+    let log = Arc::new(Log::default());
+    let feed = Feeds::default().get(&session_id());
+    let new_reader =
+        || Reader::new(session_id(), Arc::clone(&log) as _, Arc::clone(&feed), Start::After(0), 0);
+    let mut readers = vec![new_reader(), new_reader(), new_reader()];
+    let log_only = new_reader().without_live();
+    let is_kept = || !feed.lock().live.segments.is_empty();
+    let call = feed.begin_call(false);
+    feed.say(call, LiveKind::Text, "text");
+    let finished = ModelFinished { call: 1, model: String::new(), ..ModelFinished::default() };
+    feed.publish(&log.commit(vec![Payload::ModelFinished(finished)]));
+    let late = new_reader();
+    while let Some(item) = readers[0].next().now_or_never() {
+        item.unwrap().unwrap();
+    }
+    assert!(is_kept());
+    drop(readers.remove(0));
+    drop((late, log_only));
+    assert!(is_kept(), "two have shown nothing");
+    drop(readers.remove(0));
+    assert!(is_kept(), "one has shown nothing");
+    let shown = [readers[0].next().now_or_never(), readers[0].next().now_or_never()];
+    let shown = shown.map(|item| item.unwrap().unwrap().unwrap());
+    assert!(matches!(&shown, [Item::Live(live), Item::Durable(_)] if live.text == "text"), "{shown:?}");
+    assert!(!is_kept());
+    let call = feed.begin_call(false);
+    feed.say(call, LiveKind::Text, "more");
+    assert!(is_kept());
+    drop(readers);
+    feed.publish(&log.commit(vec![Payload::ModelFinished(ModelFinished::default())]));
+    assert!(!is_kept(), "nobody listens");
 }

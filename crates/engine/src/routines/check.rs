@@ -5,7 +5,7 @@ use petasos_net::HostPattern;
 use serde_json::Value;
 
 use super::cron::Timetable;
-use super::schema::Schema;
+use super::schema::schema_problem;
 use crate::error::{Error, Result};
 
 /// The most model calls that a run may make.
@@ -44,7 +44,7 @@ fn schema(field: &str, schema: &Value) -> Result<()> {
     if !schema.is_object() {
         return Err(invalid(field, "must be a JSON Schema, which is an object"));
     }
-    Schema::compile(schema).map(drop).map_err(|problem| invalid(field, problem))
+    schema_problem(schema).map_or(Ok(()), |problem| Err(invalid(field, problem)))
 }
 
 pub(super) fn invalid(field: impl Into<String>, problem: impl Into<String>) -> Error {

@@ -5,7 +5,7 @@ use petasos_core::run::{EMIT_OUTPUT, RunError, RunErrorCode, RunJob};
 use petasos_core::step::Emitted;
 use serde_json::{Map, Value, json};
 
-use super::schema::Schema;
+use super::schema::{self, CheckError};
 
 /// Keywords that mean something else inside of another schema.
 const ROOTED: [&str; 5] = ["\"$ref\"", "\"$id\"", "\"$defs\"", "\"$anchor\"", "\"$dynamicRef\""];
@@ -31,21 +31,19 @@ pub(crate) fn spec(job: &RunJob) -> ToolSpec {
 }
 
 /// What a call comes to.
-pub(crate) fn emitted(job: &RunJob, input: &Map<String, Value>) -> Emitted {
+pub(crate) async fn emitted(job: &RunJob, input: &Map<String, Value>) -> Emitted {
     let output = match parse(input) {
-        Ok(output) => output,
+        Ok(output) => Value::Object(output),
         Err(problem) => return Emitted::Unreadable(problem),
     };
-    let schema = match Schema::compile(&job.output_schema) {
-        Ok(schema) => schema,
-        // It was read before the run was accepted, so only a newer release can get here.
-        Err(problem) => return Emitted::Breaks(RunError::new(RunErrorCode::EngineError, problem)),
-    };
-    let output = Value::Object(output);
-    match (schema.check(&output), output) {
+    match (schema::check(&job.output_schema, &output).await, output) {
         (Ok(()), Value::Object(output)) => Emitted::Fits(output),
         (Ok(()), _) => Emitted::Unreadable("The output must be an object.".to_owned()),
-        (Err(mismatch), _) => {
+        // A release that did not check took it in.
+        (Err(CheckError::Schema(problem)), _) => {
+            Emitted::Breaks(RunError::new(RunErrorCode::EngineError, format!("output_schema: {problem}")))
+        }
+        (Err(CheckError::Value(mismatch)), _) => {
             let error = RunError::new(RunErrorCode::OutputValidationFailed, mismatch.message);
             Emitted::Breaks(error.with("path", mismatch.path).with("schema_path", mismatch.schema_path))
         }
@@ -90,19 +88,19 @@ mod tests {
         .unwrap()
     }
 
-    fn called(input: Value) -> Emitted {
+    async fn called(input: Value) -> Emitted {
         let schema = json!({ "type": "object", "required": ["a"], "additionalProperties": false,
             "properties": { "a": { "type": "integer" } } });
-        emitted(&job(schema), input.as_object().unwrap())
+        emitted(&job(schema), input.as_object().unwrap()).await
     }
 
-    #[test]
-    fn output_comes_as_an_object_or_as_its_text() {
+    #[tokio::test]
+    async fn output_comes_as_an_object_or_as_its_text() {
         let expected = Emitted::Fits(Map::from_iter([("a".to_owned(), json!(1))]));
-        assert_eq!(called(json!({ "output": { "a": 1 } })), expected);
-        assert_eq!(called(json!({ "output_json": "{\"a\": 1}" })), expected);
+        assert_eq!(called(json!({ "output": { "a": 1 } })).await, expected);
+        assert_eq!(called(json!({ "output_json": "{\"a\": 1}" })).await, expected);
         for repeated in [json!(null), json!(""), json!(" "), json!("{\"a\": 1}")] {
-            assert_eq!(called(json!({ "output": { "a": 1 }, "output_json": repeated })), expected);
+            assert_eq!(called(json!({ "output": { "a": 1 }, "output_json": repeated })).await, expected);
         }
         for wrong in [
             json!({}),
@@ -114,13 +112,15 @@ mod tests {
             json!({ "output_json": "[1]" }),
             json!({ "a": 1 }),
         ] {
-            assert!(matches!(called(wrong.clone()), Emitted::Unreadable(_)), "{wrong}");
+            assert!(matches!(called(wrong.clone()).await, Emitted::Unreadable(_)), "{wrong}");
         }
     }
 
-    #[test]
-    fn output_that_breaks_its_schema_says_where() {
-        let Emitted::Breaks(error) = called(json!({ "output": { "a": "x" } })) else { panic!("it fits") };
+    #[tokio::test]
+    async fn output_that_breaks_its_schema_says_where() {
+        let Emitted::Breaks(error) = called(json!({ "output": { "a": "x" } })).await else {
+            panic!("it fits")
+        };
         assert_eq!(error.code, RunErrorCode::OutputValidationFailed);
         assert_eq!(
             Value::Object(error.details),

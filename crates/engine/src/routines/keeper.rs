@@ -7,11 +7,13 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use futures_util::stream;
 use jiff::Timestamp;
+use petasos_core::recovery::WorkKind;
 use petasos_core::run::{RunError, RunRecord, RunStatus};
 
 use crate::due;
 use crate::engine::{Engine, Shared, now, wake};
 use crate::error::{Error, Result};
+use crate::recovery::Hold;
 
 /// How many runs are looked at together.
 const BATCH: usize = 64;
@@ -41,9 +43,14 @@ impl Engine {
             }
             found => {
                 found?;
-                if run.status == RunStatus::Accepted {
+                let set_aside = &self.shared.recovery.set_aside;
+                if run.status == RunStatus::Accepted
+                    && !set_aside.holds(WorkKind::Run, &run.tenant, run.id.as_str())
+                {
                     self.shared.runs.waiting.add(&run.session_id);
-                    wake(&self.shared, &run.tenant, &run.session_id);
+                    if set_aside.hold_of(&run.tenant, &run.session_id) != Hold::Wait {
+                        wake(&self.shared, &run.tenant, &run.session_id);
+                    }
                 }
                 Ok(())
             }
@@ -60,9 +67,16 @@ impl Engine {
 
     async fn end_overdue_runs(&self) -> Result<Option<Timestamp>> {
         loop {
-            let overdue = self.shared.store.overdue_runs(now(), BATCH).await?;
+            let mut overdue = self.shared.store.overdue_runs(now(), BATCH).await?;
+            let set_aside = &self.shared.recovery.set_aside;
+            let is_held = |run: &mut RunRecord| {
+                run.status == RunStatus::Running
+                    && set_aside.hold_of(&run.tenant, &run.session_id) == Hold::Wait
+            };
+            let held = overdue.runs.extract_if(.., is_held).count();
             if overdue.runs.is_empty() {
-                return Ok(overdue.next_at);
+                let again = (held > 0).then(|| now().checked_add(due::AFTER_TROUBLE).ok()).flatten();
+                return Ok([overdue.next_at, again].into_iter().flatten().min());
             }
             each(overdue.runs, |run| async {
                 let error = RunError::timeout(&run.given.job);
@@ -74,7 +88,9 @@ impl Engine {
 
     async fn remove_leftover_sessions(&self) -> Result<()> {
         loop {
-            let left = self.shared.store.leftover_sessions(BATCH).await?;
+            let mut left = self.shared.store.leftover_sessions(BATCH).await?;
+            let set_aside = &self.shared.recovery.set_aside;
+            left.retain(|run| !set_aside.holds(WorkKind::Removal, &run.tenant, run.session_id.as_str()));
             if left.is_empty() {
                 return Ok(());
             }
@@ -88,7 +104,10 @@ impl Engine {
             Err(error) => return Err(error),
         }
         self.shared.store.delete_customer(&run.tenant, run.id.as_str()).await?;
-        Ok(self.shared.store.session_is_gone(&run.id).await?)
+        self.shared.store.session_is_gone(&run.id).await?;
+        let set_aside = &self.shared.recovery.set_aside;
+        set_aside.succeeded(WorkKind::Removal, &run.tenant, run.session_id.as_str());
+        Ok(())
     }
 }
 

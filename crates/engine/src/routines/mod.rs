@@ -18,6 +18,7 @@ mod turns;
 mod waiting;
 
 use petasos_core::ids::{RoutineId, TenantId};
+use petasos_core::recovery::WorkKind;
 use petasos_core::routine::{RoutineDefinition, RoutineRecord};
 
 pub use self::callback::CallbackBody;
@@ -57,7 +58,7 @@ impl Engine {
         id: &RoutineId,
         definition: RoutineDefinition,
     ) -> Result<RoutinePut> {
-        check::check(&definition)?;
+        check_on_thread(&definition).await?;
         let known = self.shared.store.routine(tenant, id).await?;
         if let Some(known) = known.as_ref().filter(|known| known.definition == definition) {
             return Ok(RoutinePut::Replaced(known.clone()));
@@ -78,6 +79,7 @@ impl Engine {
             scheduled_through: through.map_or(at, |known| known.scheduled_through),
         };
         self.shared.store.put_routine(routine.clone()).await?;
+        self.shared.recovery.set_aside.succeeded(WorkKind::Schedule, tenant, id.as_str());
         self.shared.runs.rescheduled.notify_one();
         Ok(if known.is_some() { RoutinePut::Replaced(routine) } else { RoutinePut::Created(routine) })
     }
@@ -99,9 +101,17 @@ impl Engine {
         if !self.shared.store.delete_routine(tenant, id).await? {
             return Err(not_found(id));
         }
+        self.shared.recovery.set_aside.succeeded(WorkKind::Schedule, tenant, id.as_str());
         self.shared.runs.rescheduled.notify_one();
         self.archive_own_agent(&routine).await
     }
+}
+
+/// Reading schemas may take a while, so it is not done on a thread that serves requests.
+async fn check_on_thread(definition: &RoutineDefinition) -> Result<()> {
+    let definition = definition.clone();
+    let checked = schema::on_thread(move || check::check(&definition)).await;
+    checked.unwrap_or_else(|| Err(check::invalid("input_schema", "could not be read in time; try again")))
 }
 
 fn not_found(id: &RoutineId) -> Error {

@@ -2,6 +2,7 @@
 
 use petasos_core::delivery::Delivery;
 use petasos_core::ids::{RoutineId, RunId, TenantId};
+use petasos_core::recovery::WorkKind;
 use petasos_core::run::{RunError, RunOutcome, RunRecord, RunStatus};
 use petasos_store::{DeliveryFilter, Page, PageRequest, RunEnd};
 
@@ -77,15 +78,24 @@ impl Engine {
                 run = now_is;
                 continue;
             }
-            let (from, outcome, at) = (now_is.status, RunOutcome::Failed { error }, now());
-            let callback = callback::of(&self.shared, &now_is, &outcome, at);
-            let end = RunEnd { id: run.id.clone(), from, outcome, at, callback };
-            if self.shared.store.end_run(end).await? {
-                self.shared.deliveries.wake();
-                self.shared.runs.changed.notify_one();
+            if self.settle_outside(now_is.clone(), error).await? {
                 return Ok(true);
             }
             run = now_is;
         }
+    }
+
+    /// Settles a run as failed without its session. `false` if it has moved on in the meantime.
+    pub(crate) async fn settle_outside(&self, run: RunRecord, error: RunError) -> Result<bool> {
+        let (from, outcome, at) = (run.status, RunOutcome::Failed { error }, now());
+        let callback = callback::of(&self.shared, &run, &outcome, at);
+        let end = RunEnd { id: run.id.clone(), from, outcome, at, callback };
+        let is_settled = self.shared.store.end_run(end).await?;
+        if is_settled {
+            self.shared.recovery.set_aside.succeeded(WorkKind::Run, &run.tenant, run.id.as_str());
+            self.shared.deliveries.wake();
+            self.shared.runs.changed.notify_one();
+        }
+        Ok(is_settled)
     }
 }

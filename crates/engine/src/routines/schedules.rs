@@ -3,26 +3,30 @@
 //! A routine remembers up to when its due times have been dealt with, and the key of a scheduled run is made of its due
 //! time. So a due time that is dealt with twice, because a process died in between, still has one run.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use petasos_core::ids::{RunId, SessionId};
+use petasos_core::recovery::WorkKind;
 use petasos_core::routine::{Missed, RoutineRecord, Schedule};
-use petasos_core::run::{RunError, RunErrorCode, RunOutcome};
-use petasos_store::NewRun;
+use petasos_core::run::{RunError, RunErrorCode, RunOutcome, RunRecord};
+use petasos_store::{NewRun, PageRequest, WorkFound, WorkKey};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::callback;
 use super::cron::Timetable;
-use super::schema::Schema;
+use super::schema::{self, CheckError};
 use super::trigger::{self, Trigger};
 use crate::due;
 use crate::engine::{Engine, Shared, now};
 use crate::error::{Error, Result};
+use crate::feed::lock;
 
 /// How late a run may start and still not count as missed.
 const LATE: SignedDuration = SignedDuration::from_secs(60);
+/// Among how many runs of a routine the newest is looked for that its schedule started.
+const NEWEST_RUNS: usize = 100;
 /// What the keys of scheduled runs begin with.
 pub(super) const KEY_PREFIX: &str = "schedule:";
 /// Takes the place of a digest: the key says all about a scheduled request.
@@ -31,8 +35,13 @@ const FINGERPRINT: &str = "schedule";
 /// Keeps schedules until the server stops.
 pub(super) async fn keep(shared: Arc<Shared>) {
     let engine = Engine { shared: Arc::clone(&shared) };
-    let served_since = now();
-    let start = || engine.start_due_runs(served_since);
+    let served_since = Mutex::new(now());
+    let start = || {
+        let mut since = lock(&served_since);
+        // A clock that is set back takes the beginning with it.
+        *since = (*since).min(now());
+        engine.start_due_runs(*since)
+    };
     due::keep("schedules", &shared.runs.rescheduled, &shared.closing, start).await;
 }
 
@@ -51,20 +60,55 @@ impl Engine {
                     continue;
                 }
             };
-            let due = due_times(&timetable, schedule.missed, routine.scheduled_through, since, at);
+            let set_aside = &self.shared.recovery.set_aside;
+            if set_aside.holds(WorkKind::Schedule, &routine.tenant, routine.id.as_str()) {
+                continue;
+            }
+            // Work that was set aside is tried now, and not when it falls due again.
+            let is_tried = set_aside.tries(WorkKind::Schedule, &routine.tenant, routine.id.as_str());
+            let missed = if is_tried { Missed::Latest } else { schedule.missed };
+            let last = timetable.last_until(at);
+            // Dealt with by a clock that was ahead. Those due times come again, and what has a run already gets no other.
+            let is_ahead = routine.scheduled_through > at;
+            let through = if is_ahead { last.unwrap_or(at) } else { routine.scheduled_through };
+            let due = due_times(&timetable, missed, through, since, at);
             let mut again = timetable.next_after(at);
             if let Err(error) = self.run_all_scheduled(&routine, schedule, &due).await {
                 // Trouble with one routine is no reason to keep the others waiting.
                 tracing::warn!(routine = %routine.id, %error, "a scheduled run could not be started; trying again");
                 again = at.checked_add(due::AFTER_TROUBLE).ok();
-            } else if let Some(last) =
-                timetable.last_until(at).filter(|last| *last > routine.scheduled_through)
-            {
-                self.shared.store.scheduled_through(&routine.tenant, &routine.id, last).await?;
+            } else {
+                let done = last.filter(|last| *last > through).or(is_ahead.then_some(through));
+                if let Some(done) = done {
+                    self.shared.store.scheduled_through(&routine.tenant, &routine.id, done).await?;
+                }
+                set_aside.succeeded(WorkKind::Schedule, &routine.tenant, routine.id.as_str());
             }
             next = [next, again].into_iter().flatten().min();
         }
         Ok(next)
+    }
+
+    /// Schedules with due times that have not been dealt with, each with the newest run that it started.
+    pub(crate) async fn due_schedules(&self) -> Result<Vec<WorkFound>> {
+        let mut found = Vec::new();
+        for routine in self.shared.store.routines(None).await? {
+            let timetable = routine.definition.schedule.as_ref().map(Timetable::new);
+            let Some(Ok(timetable)) = timetable else { continue };
+            if timetable.last_until(now()).is_none_or(|last| last <= routine.scheduled_through) {
+                continue;
+            }
+            let page = PageRequest { after: None, limit: NEWEST_RUNS };
+            let runs = self.shared.store.runs(&routine.tenant, &routine.id, page).await?.items;
+            let is_scheduled = |run: &&RunRecord| run.idempotency_key.starts_with(KEY_PREFIX);
+            let newest = runs.iter().find(is_scheduled).map(|run| run.id.as_str()).unwrap_or_default();
+            // A due time that is skipped at a start is no progress; a run is, and so is another definition.
+            let position = format!("{newest} {}", routine.updated_at);
+            let key =
+                WorkKey { kind: WorkKind::Schedule, tenant: routine.tenant, id: routine.id.to_string() };
+            found.push(WorkFound { key, session_id: None, position });
+        }
+        Ok(found)
     }
 
     async fn run_all_scheduled(
@@ -95,7 +139,7 @@ impl Engine {
             fingerprint: FINGERPRINT.to_owned(),
         };
         let at = now();
-        let new = match checked(routine, &trigger) {
+        let new = match checked(routine, &trigger).await {
             Err(error) => self.failed_at_once(routine, trigger, error, at),
             Ok(()) => match self.new_run(routine, trigger.clone(), at).await {
                 Err(Error::SessionUnusable { problem }) => {
@@ -125,12 +169,15 @@ impl Engine {
 }
 
 /// Nobody waits for the answer, so bad input is a run that failed.
-fn checked(routine: &RoutineRecord, trigger: &Trigger) -> std::result::Result<(), RunError> {
-    let schema = Schema::compile(&routine.definition.input_schema)
-        .map_err(|problem| RunError::new(RunErrorCode::InputValidationFailed, problem))?;
-    schema.check(&Value::Object(trigger.input.clone())).map_err(|mismatch| {
-        let error = RunError::new(RunErrorCode::InputValidationFailed, mismatch.message);
-        error.with("path", mismatch.path).with("schema_path", mismatch.schema_path)
+async fn checked(routine: &RoutineRecord, trigger: &Trigger) -> std::result::Result<(), RunError> {
+    let input = Value::Object(trigger.input.clone());
+    schema::check(&routine.definition.input_schema, &input).await.map_err(|error| match error {
+        CheckError::Schema(problem) => {
+            RunError::new(RunErrorCode::InputValidationFailed, format!("input_schema: {problem}"))
+        }
+        CheckError::Value(mismatch) => RunError::new(RunErrorCode::InputValidationFailed, mismatch.message)
+            .with("path", mismatch.path)
+            .with("schema_path", mismatch.schema_path),
     })
 }
 

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::check::invalid;
 use super::own_agent;
 use super::schedules::KEY_PREFIX;
-use super::schema::Schema;
+use super::schema::{self, CheckError};
 use crate::engine::{Engine, now, wake};
 use crate::error::{Error, Result};
 
@@ -65,10 +65,11 @@ impl Engine {
         {
             return same_request(known, &trigger.fingerprint);
         }
-        let schema = Schema::compile(&routine.definition.input_schema);
-        let schema =
-            schema.map_err(|problem| Error::Invalid { field: "input_schema".to_owned(), problem })?;
-        schema.check(&Value::Object(trigger.input.clone())).map_err(Error::InputMismatch)?;
+        let input = Value::Object(trigger.input.clone());
+        schema::check(&routine.definition.input_schema, &input).await.map_err(|error| match error {
+            CheckError::Schema(problem) => invalid("input_schema", problem),
+            CheckError::Value(mismatch) => Error::InputMismatch(mismatch),
+        })?;
         if let Some(url) = &trigger.callback_url {
             self.check_callback(&routine.definition, "callback_url", url)?;
         }

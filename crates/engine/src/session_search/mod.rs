@@ -14,7 +14,8 @@ use petasos_core::memory::UserScope;
 use petasos_core::model::ToolSpec;
 use petasos_core::session::SessionRecord;
 use petasos_store::{
-    EventQuery, MessageHit, MessageOrder, MessageQuery, MessageRole, Order, PageRequest, SessionFilter, Store,
+    EventQuery, LOG_BATCH_BYTES, MessageHit, MessageOrder, MessageQuery, MessageRole, Order, PageRequest,
+    SessionFilter, Store,
 };
 use petasos_tools::{Audience, Invocation, Tool, ToolOutput};
 use serde::Deserialize;
@@ -224,7 +225,8 @@ async fn read_around(
     let around = arguments.around_message_id.unwrap_or(0);
     let read = async |after, before, order, limit| {
         let types = vec!["user.message".to_owned(), "agent.message".to_owned()];
-        store.events(&session_id, EventQuery { after, before, types, order, limit }).await.map_err(unreadable)
+        let query = EventQuery { after, before, types, order, limit, max_bytes: LOG_BATCH_BYTES };
+        store.events(&session_id, query).await.map(|batch| batch.events).map_err(unreadable)
     };
     let mut events = read(None, Some(around), Order::Descending, window).await?;
     events.reverse();

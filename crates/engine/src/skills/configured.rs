@@ -1,12 +1,17 @@
 //! The texts of configured skills: in the definition, in a file of the installation, or at an address.
 
 use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use petasos_core::agent::{ConfiguredSkill, SkillSource};
 use petasos_net::{Client, Method};
+use petasos_tools::{FileOwner, FilePool};
+use rustix::fs::OFlags;
 
 use super::{SkillSettings, document};
 use crate::feed::lock;
@@ -33,12 +38,19 @@ pub(super) struct Sources {
     settings: SkillSettings,
     directory: Option<PathBuf>,
     client: Option<Client>,
+    /// Where files are read.
+    pool: FilePool,
     fetched: Mutex<HashMap<String, (Instant, Arc<str>)>>,
 }
 
 impl Sources {
-    pub(super) fn new(settings: SkillSettings, directory: Option<PathBuf>, client: Option<Client>) -> Self {
-        Sources { settings, directory, client, fetched: Mutex::default() }
+    pub(super) fn new(
+        settings: SkillSettings,
+        directory: Option<PathBuf>,
+        client: Option<Client>,
+        pool: FilePool,
+    ) -> Self {
+        Sources { settings, directory, client, pool, fetched: Mutex::default() }
     }
 
     /// Reads a skill, or says why it cannot be read.
@@ -46,7 +58,7 @@ impl Sources {
         let (content, files) = match &skill.source {
             SkillSource::Inline { content } => (content.as_str().into(), Vec::new()),
             SkillSource::Url { url } => (self.fetch(url).await?, Vec::new()),
-            SkillSource::File { path } => return self.load_from(&self.find(path)?).await,
+            SkillSource::File { path } => return self.load_from(&self.find(path).await?).await,
         };
         let description = document::configured(&content, &self.settings)?;
         Ok(Loaded { description, content, files })
@@ -54,11 +66,12 @@ impl Sources {
 
     /// Reads a skill from its file, or from the directory that has it.
     pub(super) async fn load_from(&self, path: &Path) -> Result<Loaded, String> {
-        let (path, most) = (skill_file(path), self.most_bytes());
-        let read = tokio::task::spawn_blocking(move || {
-            Ok::<_, String>((read(&path, most)?.into(), files_beside(&path)))
-        });
-        let (content, files): (Arc<str>, _) = read.await.map_err(|_| "it could not be read".to_owned())??;
+        let (path, most) = (path.to_owned(), self.most_bytes());
+        let read = move || {
+            let path = skill_file(&path);
+            Ok((Arc::<str>::from(read(&path, most)?), files_beside(&path)))
+        };
+        let (content, files) = self.on_pool(read).await?;
         let description = document::configured(&content, &self.settings)?;
         Ok(Loaded { description, content, files })
     }
@@ -68,23 +81,39 @@ impl Sources {
         let SkillSource::File { path: skill_path } = &skill.source else {
             return Err(format!("there is no file {path}"));
         };
-        self.file_beside(&self.find(skill_path)?, path).await
+        self.file_beside(&self.find(skill_path).await?, path).await
     }
 
     /// Reads a file beside that of a skill.
     pub(super) async fn file_beside(&self, skill: &Path, path: &str) -> Result<String, String> {
         document::refuse_bad_path(path)?;
-        let (skill_file, most) = (skill_file(skill), self.settings.file_bytes);
-        let wanted = inside(skill_file.parent().unwrap_or(&skill_file), Path::new(path))?;
-        let read = tokio::task::spawn_blocking(move || read(&wanted, most));
-        read.await.map_err(|_| "it could not be read".to_owned())?
+        let (skill, path, most) = (skill.to_owned(), PathBuf::from(path), self.settings.file_bytes);
+        let read = move || {
+            let skill_file = skill_file(&skill);
+            read(&inside(skill_file.parent().unwrap_or(&skill_file), &path)?, most)
+        };
+        self.on_pool(read).await
+    }
+
+    /// Reads files where a disk that does not answer holds up nobody else.
+    async fn on_pool<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> Result<T, String> + Send + 'static,
+    ) -> Result<T, String> {
+        // They belong to the installation, which no tenant's name is.
+        let owner = FileOwner { tenant: String::new(), workspace: "skills".to_owned() };
+        self.pool.run(&owner, read).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// The file of a skill. A path that leads out of the directory leads nowhere.
-    fn find(&self, path: &str) -> Result<PathBuf, String> {
-        let directory = self.directory.as_deref().ok_or("this server has no directory with skills")?;
-        let found = inside(directory, Path::new(path))?;
-        if found.is_dir() { inside(&found, Path::new(SKILL_FILE)) } else { Ok(found) }
+    async fn find(&self, path: &str) -> Result<PathBuf, String> {
+        let directory = self.directory.clone().ok_or("this server has no directory with skills")?;
+        let path = PathBuf::from(path);
+        let find = move || {
+            let found = inside(&directory, &path)?;
+            if found.is_dir() { inside(&found, Path::new(SKILL_FILE)) } else { Ok(found) }
+        };
+        self.on_pool(find).await
     }
 
     /// A bound in bytes that no text of the allowed length exceeds.
@@ -148,11 +177,24 @@ fn inside(directory: &Path, path: &Path) -> Result<PathBuf, String> {
 
 fn read(path: &Path, most: usize) -> Result<String, String> {
     let shown = path.file_name().unwrap_or(path.as_os_str()).display();
-    let length = std::fs::metadata(path).map_err(|_| format!("there is no file {shown}"))?.len();
-    if length > most as u64 {
+    let missing = |_| format!("there is no file {shown}");
+    // A pipe must not be waited for.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(missing)?;
+    let metadata = file.metadata().map_err(missing)?;
+    if !metadata.is_file() {
+        return Err(format!("{shown} is no regular file"));
+    }
+    let (length, bound) = (metadata.len(), u64::try_from(most).unwrap_or(u64::MAX));
+    if length > bound {
         return Err(format!("{shown} has {length} bytes; at most {most} are allowed"));
     }
-    std::fs::read_to_string(path).map_err(|error| format!("{shown} cannot be read as text: {error}"))
+    let mut text = String::new();
+    let read = file.take(bound).read_to_string(&mut text);
+    read.map(|_| text).map_err(|error| format!("{shown} cannot be read as text: {error}"))
 }
 
 /// The files that come with a skill, two levels deep, by path. Only a `SKILL.md` has a directory of its own.
@@ -192,7 +234,8 @@ mod tests {
         std::fs::write(home.path().join("secret.md"), "secret").unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink(home.path().join("secret.md"), skills.join("link.md")).unwrap();
-        let sources = Sources::new(SkillSettings::default(), Some(skills), None);
+        let pool = FilePool::default();
+        let sources = Sources::new(SkillSettings::default(), Some(skills), None, pool);
         let loaded = sources.load(&skill("brew")).await.unwrap();
         assert_eq!((loaded.description.as_str(), &*loaded.content), ("Tea", "# Tea\nBoil."));
         assert_eq!(loaded.files, ["scripts/boil.sh"]);

@@ -18,7 +18,7 @@ use petasos_core::agent::{AgentDefinition, ConfiguredSkill};
 use petasos_core::memory::{SkillSummary, UserScope};
 use petasos_hooks::python::PluginSkill;
 use petasos_store::Store;
-use petasos_tools::{Audience, Invocation, Toolbox};
+use petasos_tools::{Audience, FilePool, Invocation, Toolbox};
 
 use self::configured::Sources;
 pub(crate) use self::view_tool::NAME as VIEW;
@@ -81,9 +81,9 @@ pub(crate) struct Skills {
 }
 
 impl Skills {
-    pub(crate) fn new(store: Arc<dyn Store>, options: SkillOptions) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, options: SkillOptions, pool: FilePool) -> Self {
         let SkillOptions { settings, directory, client, of_plugins } = options;
-        Skills { store, sources: Sources::new(settings, directory, client), of_plugins, settings }
+        Skills { store, sources: Sources::new(settings, directory, client, pool), of_plugins, settings }
     }
 
     /// Adds the tools that use them.

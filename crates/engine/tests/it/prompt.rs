@@ -19,7 +19,7 @@ async fn is_told(world: &World, tools: Value) -> bool {
 #[tokio::test]
 async fn a_model_that_cannot_load_skills_is_not_told_of_them() {
     let world = World::new().await;
-    assert!(is_told(&world, json!([])).await);
+    assert!(is_told(&world, json!([{ "type": "agent_toolset" }])).await);
     let off =
         |name: &str| json!({ "type": "agent_toolset", "configs": [{ "name": name, "enabled": false }] });
     assert!(is_told(&world, json!([off("terminal")])).await);

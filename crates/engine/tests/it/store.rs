@@ -1,5 +1,7 @@
 //! A real store that a test can stop at any append, and whose failures it can wait for.
 
+mod recovery;
+
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, pending};
@@ -19,10 +21,10 @@ use petasos_core::spending::DailyUsage;
 use petasos_store::sqlite::SqliteStore;
 use petasos_store::{
     AgentStore, Append, Asleep, Attempted, Bearer, Checkpoint, CustomerChange, CustomerStore, DeliveryFilter,
-    DeliveryStore, Due, DueRequest, Error, EventLog, EventQuery, Expiring, GrantStore, KeyStore, KnownValue,
-    MemoryStore, MessageHit, MessageQuery, MessageSearch, NewRun, Observe, Order, Overdue, Page, PageRequest,
-    Result, RoutineStore, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, SkillStore, SkillWrite,
-    Stats, TagStore, UsageStore, VariableStore,
+    DeliveryStore, Due, DueRequest, Error, EventBatch, EventLog, EventQuery, Expiring, GrantStore, KeyStore,
+    KnownValue, MemoryStore, MessageHit, MessageQuery, MessageSearch, NewRun, Observe, Order, Overdue, Page,
+    PageRequest, Result, RoutineStore, RunAdded, RunEnd, RunStore, SessionFilter, SessionStore, SkillStore,
+    SkillWrite, Stats, TagStore, UsageStore, VariableStore,
 };
 use petasos_testkit::within;
 use serde_json::{Map, Value};
@@ -46,6 +48,9 @@ struct Progress {
     stop_at: Option<(usize, Moment)>,
     stopped: bool,
     damaged: Vec<SessionId>,
+    loses_the_end: bool,
+    holds_runs: bool,
+    held_runs: usize,
 }
 
 /// A store whose appends a test watches.
@@ -146,7 +151,7 @@ impl EventLog for WatchedStore {
         })
     }
 
-    fn events<'a>(&'a self, id: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<Vec<Event>>> {
+    fn events<'a>(&'a self, id: &'a SessionId, query: EventQuery) -> BoxFuture<'a, Result<EventBatch>> {
         self.inner.events(id, query)
     }
 
@@ -282,6 +287,14 @@ impl KeyStore for WatchedStore {
 }
 
 impl GrantStore for WatchedStore {
+    fn agent_grants<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>>> {
+        self.inner.agent_grants(tenant, agent_id)
+    }
+
     fn grants<'a>(
         &'a self,
         tenant: &'a TenantId,
@@ -403,7 +416,13 @@ impl RoutineStore for WatchedStore {
 
 impl RunStore for WatchedStore {
     fn add_run(&self, new: NewRun) -> BoxFuture<'_, Result<RunAdded>> {
-        self.inner.add_run(new)
+        Box::pin(async move {
+            if self.progress.borrow().holds_runs {
+                self.progress.send_modify(|progress| progress.held_runs += 1);
+                pending::<()>().await;
+            }
+            self.inner.add_run(new).await
+        })
     }
 
     fn run<'a>(&'a self, tenant: &'a TenantId, id: &'a RunId) -> BoxFuture<'a, Result<Option<RunRecord>>> {
@@ -456,6 +475,10 @@ impl RunStore for WatchedStore {
 impl Observe for WatchedStore {
     fn stats(&self) -> Stats {
         self.inner.stats()
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.inner.problem()
     }
 }
 

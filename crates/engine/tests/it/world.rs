@@ -11,21 +11,19 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::limits::Limits;
 use petasos_core::step::UserEvent;
 use petasos_engine::{
-    DeliveryOptions, DeliverySettings, DeliveryView, Engine, Grace, HOOK_HEAD_START, Hooks, Item,
-    MemorySettings, NewSession, NoHooks, Options, Reader, Rendered, Result, SessionDetail, SkillOptions,
-    Start, Unattended,
+    DeliveryCredentials, DeliveryOptions, DeliverySettings, DeliveryView, Engine, Grace, HOOK_HEAD_START,
+    Hooks, Item, LogRange, MemorySettings, NewSession, NoHooks, Options, Reader, RecoveryTimes, Rendered,
+    Result, SessionDetail, SkillOptions, Start, Unattended,
 };
-use petasos_net::{Client, Egress, Guard, Options as NetOptions, Targets, Unlisted};
+use petasos_net::{Client, Egress, Guard, Options as NetOptions, Targets};
 use petasos_store::sqlite::{Options as StoreOptions, SqliteStore};
-use petasos_store::{EventQuery, Order};
 use petasos_testkit::model_server::quick_retries;
 use petasos_testkit::{ModelServer, within};
 use petasos_tools::{Tool, Toolbox};
-use secrecy::SecretString;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::store::WatchedStore;
+use crate::store::{Moment, WatchedStore};
 
 /// What an engine is made with.
 pub(crate) struct Setup {
@@ -34,6 +32,9 @@ pub(crate) struct Setup {
     pub(crate) limits: Limits,
     pub(crate) max_store_bytes: Option<u64>,
     pub(crate) event_webhook_url: Option<String>,
+    pub(crate) recovery_times: RecoveryTimes,
+    pub(crate) store_holds_runs: bool,
+    pub(crate) store_stops_at_once: bool,
 }
 
 impl Default for Setup {
@@ -41,7 +42,16 @@ impl Default for Setup {
         // No test of the engine runs a tool that uses its workspace.
         let tools = petasos_testkit::tools::builtin("/nonexistent".into());
         let limits = Limits::default();
-        Setup { tools, hooks: Arc::new(NoHooks), limits, max_store_bytes: None, event_webhook_url: None }
+        Setup {
+            tools,
+            hooks: Arc::new(NoHooks),
+            limits,
+            max_store_bytes: None,
+            event_webhook_url: None,
+            recovery_times: RecoveryTimes::default(),
+            store_holds_runs: false,
+            store_stops_at_once: false,
+        }
     }
 }
 
@@ -84,6 +94,12 @@ impl World {
         options.max_bytes = setup.max_store_bytes;
         let sqlite = SqliteStore::open(options).unwrap();
         let store = WatchedStore::new(sqlite.clone());
+        if setup.store_holds_runs {
+            store.hold_runs();
+        }
+        if setup.store_stops_at_once {
+            store.stop_at(1, Moment::Before);
+        }
         let engine = engine(&setup, &model, &store);
         World { engine, model, store, setup, sqlite, home }
     }
@@ -96,6 +112,24 @@ impl World {
     /// Stops everything where it is, and starts again on the same data.
     pub(crate) async fn restart(self) -> Self {
         self.restart_with(|_| ()).await
+    }
+
+    /// The same as a crash: the next start does not know that this one stopped in good order.
+    pub(crate) async fn crash(self) -> Self {
+        self.crash_with(|_| ()).await
+    }
+
+    /// The same with another setup.
+    pub(crate) async fn crash_with(self, change: impl FnOnce(&mut Setup)) -> Self {
+        self.store.lose_the_end();
+        self.restart_with(change).await
+    }
+
+    /// A crash, and another one before the next process writes to a log.
+    pub(crate) async fn crash_before_its_first_append(self) -> Self {
+        let world = self.crash_with(|setup| setup.store_stops_at_once = true).await;
+        within("an append", world.store.stopped()).await;
+        world.crash_with(|setup| setup.store_stops_at_once = false).await
     }
 
     /// The same with another setup.
@@ -173,9 +207,12 @@ impl World {
 
     /// The whole log.
     pub(crate) async fn log(&self, id: &SessionId) -> Vec<Event> {
-        let (types, order) = (Vec::new(), Order::Ascending);
-        let query = EventQuery { after: None, before: None, types, order, limit: 100_000 };
-        self.engine.events(&tenant(), id, query).await.unwrap()
+        let mut part = self.engine.log_part(&tenant(), id, LogRange::default()).await.unwrap();
+        let mut log = Vec::new();
+        while let Some(event) = part.next().await.unwrap() {
+            log.push(event);
+        }
+        log
     }
 
     /// Waits until no session has an actor.
@@ -205,6 +242,7 @@ fn engine(setup: &Setup, model: &ModelServer, store: &WatchedStore) -> Engine {
         deliveries: deliveries(setup),
         unattended: Unattended::default(),
         callback_body: |_| Vec::new(),
+        recovery_times: setup.recovery_times,
     })
 }
 
@@ -214,9 +252,8 @@ fn deliveries(setup: &Setup) -> DeliveryOptions {
     DeliveryOptions {
         guarded: Client::guarded(&NetOptions::default(), guard.clone()),
         trusted: Client::new(&NetOptions::default()),
-        targets: Targets::new(guard, Unlisted::Refused),
-        signer: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap(),
-        bearer: SecretString::from("key"),
+        targets: Targets::new(guard),
+        credentials: DeliveryCredentials::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into(), None).unwrap(),
         event_webhook_url: setup.event_webhook_url.clone(),
         settings: DeliverySettings::default(),
         new_view: || Box::new(Types),
@@ -249,6 +286,7 @@ pub(crate) fn confirm(id: &str, result: Verdict) -> UserEvent {
         scope,
         reason: None,
         tool: None,
+        pattern: None,
         also: Vec::new(),
     })
 }

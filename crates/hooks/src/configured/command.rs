@@ -5,6 +5,7 @@ use std::path::Path;
 
 use petasos_sandbox::Script;
 
+use super::failure::HookFailure;
 use super::judge::{Exchange, MAX_ANSWER_BYTES};
 use super::place::Place;
 
@@ -14,8 +15,8 @@ pub(crate) async fn ask(
     place: &Place,
     payload: &[u8],
     directory: &Path,
-) -> Result<Exchange, String> {
-    let arguments = place.split(command)?;
+) -> Result<Exchange, HookFailure> {
+    let arguments = place.split(command).map_err(HookFailure::Unavailable)?;
     let script =
         Script { arguments: &arguments, env: &place.env, directory, input: payload, most: MAX_ANSWER_BYTES };
     let said = script.run().await.map_err(|error| why_not_started(&arguments, &error))?;
@@ -32,13 +33,13 @@ pub(crate) async fn ask(
     })
 }
 
-fn why_not_started(arguments: &[String], error: &io::Error) -> String {
+fn why_not_started(arguments: &[String], error: &io::Error) -> HookFailure {
     let program = arguments.first().map(String::as_str).unwrap_or_default();
-    match error.kind() {
+    HookFailure::Unavailable(match error.kind() {
         io::ErrorKind::NotFound => format!("the command {program} was not found"),
         io::ErrorKind::PermissionDenied => {
             format!("the command {program} is not executable; chmod +x makes it so")
         }
         _ => format!("the command {program} could not be run: {error}"),
-    }
+    })
 }

@@ -76,15 +76,29 @@ fn answer(spec: &HookSpec, firing: &Firing, said: &Map<String, Value>) -> Answer
     Answer { input: if spec.modify { modified(firing, said) } else { None }, ..Answer::default() }
 }
 
-/// The reason of a block in either shape.
+/// The reason of a block, in whichever of the shapes that hooks know it is written.
 fn block(said: &Map<String, Value>) -> Option<&str> {
-    let says = |name: &str| said.get(name).is_some_and(|value| value == "block");
-    let names = match (says("action"), says("decision")) {
-        (true, _) => ["message", "reason"],
-        (false, true) => ["reason", "message"],
-        (false, false) => return None,
+    let says = |name: &str, words: &[&str]| {
+        said.get(name).and_then(Value::as_str).is_some_and(|word| words.contains(&word))
     };
-    Some(names.into_iter().find_map(|name| text(said, name)).unwrap_or(NO_REASON))
+    let reason = |names: [&str; 2]| names.into_iter().find_map(|name| text(said, name)).unwrap_or(NO_REASON);
+    if says("action", &["block"]) {
+        return Some(reason(["message", "reason"]));
+    }
+    if says("decision", &["block", "deny"]) {
+        return Some(reason(["reason", "message"]));
+    }
+    let specific = said.get("hookSpecificOutput").and_then(Value::as_object);
+    if let Some(specific) =
+        specific.filter(|specific| specific.get("permissionDecision") == Some(&"deny".into()))
+    {
+        return Some(
+            text(specific, "permissionDecisionReason").unwrap_or_else(|| reason(["reason", "message"])),
+        );
+    }
+    // A hook that wants nothing to go on does not want this call either.
+    let stops = said.get("continue") == Some(&Value::Bool(false));
+    stops.then(|| reason(["stopReason", "reason"]))
 }
 
 fn block_value(message: &str) -> Value {

@@ -13,6 +13,7 @@ use petasos_sandbox::{Command, Confine, Handle, Sandbox, Streams};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 
+use super::failure::HookFailure;
 use super::judge::{Exchange, MAX_ANSWER_BYTES};
 use super::place::Place;
 
@@ -78,16 +79,19 @@ impl Persistent {
         place: &Place,
         sandbox: &Sandbox,
         payload: &[u8],
-    ) -> Result<Exchange, String> {
-        let _turn = self.free.acquire().await.map_err(|_| "the server is stopping".to_owned())?;
+    ) -> Result<Exchange, HookFailure> {
+        let stopping = |_| HookFailure::Failed("the server is stopping".to_owned());
+        let _turn = self.free.acquire().await.map_err(stopping)?;
+        let start = || self.start(place, sandbox).map_err(HookFailure::Unavailable);
         let idle = self.idle();
-        let was_idle = idle.is_some();
-        let mut running = idle.map_or_else(|| self.start(place, sandbox), Ok)?;
+        let mut has_answered = idle.is_some();
+        let mut running = idle.map_or_else(start, Ok)?;
         let mut answer = running.exchange(payload).await;
-        if let (true, Err(failure)) = (was_idle, &answer)
+        if let (true, Err(failure)) = (has_answered, &answer)
             && running.was_leaving(*failure).await
         {
-            running = self.start(place, sandbox)?;
+            running = start()?;
+            has_answered = false;
             answer = running.exchange(payload).await;
         }
         match answer {
@@ -100,7 +104,10 @@ impl Persistent {
                 self.failed();
                 let why = failure.to_string();
                 let ended = running.handle.ended().and_then(|ended| ended.problem);
-                Err(ended.map_or(why.clone(), |problem| format!("{why}: {problem}")))
+                let why = ended.map_or(why.clone(), |problem| format!("{why}: {problem}"));
+                // A process that ends before its first answer has not come to work at all.
+                let never_worked = !has_answered && matches!(failure, Failure::NotTold | Failure::Silent);
+                Err(if never_worked { HookFailure::Unavailable(why) } else { HookFailure::Failed(why) })
             }
         }
     }

@@ -73,7 +73,7 @@ fn script_index(arguments: &[String]) -> Option<usize> {
     index.or_else(|| (!arguments.is_empty()).then_some(0))
 }
 
-fn has_ending(argument: &str) -> bool {
+pub(super) fn has_ending(argument: &str) -> bool {
     let ending = Path::new(argument).extension().and_then(|ending| ending.to_str());
     !argument.contains("://") && ending.is_some_and(|ending| SCRIPTS.contains(&ending))
 }

@@ -6,11 +6,29 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
+use super::guard::MissingGuard;
+use super::http::Http;
 use super::matcher::Matcher;
 use crate::event::HookEvent;
 
 const DEFAULT_SECONDS: u64 = 60;
 const MAX_SECONDS: u64 = 300;
+/// The settings of a hook.
+const KEYS: [&str; 13] = [
+    "matcher",
+    "command",
+    "url",
+    "persistent",
+    "secret",
+    "secret_env",
+    "timeout",
+    "fail_closed",
+    "failClosed",
+    "exit_code_2_blocks",
+    "modify",
+    "async",
+    "cwd",
+];
 /// Keys of the block that are no events.
 const RESERVED: [&str; 2] = ["output_spill", "outbound"];
 
@@ -33,6 +51,18 @@ pub struct HookSpec {
     pub modify: bool,
     /// Whether nobody waits for it.
     pub runs_beside: bool,
+    /// Where a command runs.
+    pub directory: HookDirectory,
+}
+
+/// Where a command hook runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HookDirectory {
+    /// In the workspace of the session that the firing is about.
+    #[default]
+    Workspace,
+    /// In the home.
+    Home,
 }
 
 /// Who is asked.
@@ -73,6 +103,8 @@ impl Target {
 pub struct Specs {
     /// The hooks that can be used, in the order of the file.
     pub hooks: Vec<HookSpec>,
+    /// Guards that cannot be used: they block what they were to judge.
+    pub missing: Vec<MissingGuard>,
     /// What was left out or changed, and why.
     pub warnings: Vec<String>,
 }
@@ -88,7 +120,7 @@ impl Specs {
                     specs.event(name, entries, env);
                 }
             }
-            _ => specs.warn("hooks must be a mapping of events to lists of hooks; it is left out".to_owned()),
+            _ => specs.leave_out(None, "hooks", block, "must be a mapping of events to lists of hooks"),
         }
         specs
     }
@@ -100,7 +132,8 @@ impl Specs {
         let Some(event) = HookEvent::named(name) else {
             let hint = HookEvent::closest(name).map(|event| format!(" Did you mean {event}?"));
             let hint = hint.unwrap_or_default();
-            return self.warn(format!("hooks: there is no event {name}; its hooks are left out.{hint}"));
+            self.warn(format!("hooks: there is no event {name}; its hooks are left out.{hint}"));
+            return self.miss(&format!("hooks.{name}"), entries, &format!("there is no event {name}.{hint}"));
         };
         match entries {
             Value::Null => {}
@@ -108,12 +141,49 @@ impl Specs {
                 for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| !entry.is_null()) {
                     let place = format!("hooks.{event}[{index}]");
                     match entry {
-                        Value::Object(entry) => self.entry(event, &place, entry, env),
-                        _ => self.warn(format!("{place} must be a mapping; it is left out")),
+                        Value::Object(fields) => {
+                            if let Err(why) = self.entry(event, &place, fields, env) {
+                                self.leave_out(Some(event), &place, entry, &why);
+                            }
+                        }
+                        _ => self.leave_out(Some(event), &place, entry, "must be a mapping"),
                     }
                 }
             }
-            _ => self.warn(format!("hooks.{event} must be a list of hooks; it is left out")),
+            _ => self.leave_out(Some(event), &format!("hooks.{event}"), entries, "must be a list of hooks"),
+        }
+    }
+
+    /// Warns of something that is left out, and keeps the guards in it as missing. Hooks of events that block nothing
+    /// are no guards; without an event, nobody can tell.
+    fn leave_out(&mut self, event: Option<HookEvent>, place: &str, value: &Value, why: &str) {
+        self.warn(format!("{place} {why}; it is left out"));
+        if event.is_none_or(|event| event == HookEvent::PreToolCall) {
+            self.miss(place, value, &format!("{place} {why}"));
+        }
+    }
+
+    /// Finds the guards in what is left out, however deep they are in it.
+    fn miss(&mut self, place: &str, value: &Value, why: &str) {
+        match value {
+            Value::Object(entry) if self.fails_closed(place, entry) => {
+                let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::trim);
+                let text = |name: &str| text(name).filter(|text| !text.is_empty());
+                let name = text("command").or_else(|| text("url")).unwrap_or(place).to_owned();
+                let matcher = text("matcher").map(Matcher::new).filter(|matcher| !matcher.is_literal());
+                self.missing.push(MissingGuard { name, matcher, why: why.to_owned() });
+            }
+            Value::Object(entries) => {
+                for (name, value) in entries {
+                    self.miss(&format!("{place}.{name}"), value, why);
+                }
+            }
+            Value::Array(entries) => {
+                for (index, value) in entries.iter().enumerate() {
+                    self.miss(&format!("{place}[{index}]"), value, why);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -123,22 +193,20 @@ impl Specs {
         place: &str,
         entry: &Map<String, Value>,
         env: &BTreeMap<String, String>,
-    ) {
-        let Some(target) = self.target(place, entry, env) else { return };
+    ) -> Result<(), String> {
+        self.warn_of_slips(place, entry);
+        let target = self.target(place, entry, env)?;
         let flag = |specs: &mut Self, name: &str| specs.flag(place, entry, name);
         let mut spec = HookSpec {
             event,
             matcher: self.matcher(event, place, entry),
             target,
             timeout: self.timeout(place, entry),
-            fail_closed: if entry.contains_key("fail_closed") {
-                flag(self, "fail_closed")
-            } else {
-                flag(self, "failClosed")
-            },
+            fail_closed: self.fails_closed(place, entry),
             exit_code_2_blocks: flag(self, "exit_code_2_blocks"),
             modify: flag(self, "modify"),
             runs_beside: flag(self, "async"),
+            directory: self.directory(place, entry),
         };
         if event != HookEvent::PreToolCall {
             for (name, flag) in [
@@ -161,9 +229,21 @@ impl Specs {
                 && other.target.as_str() == spec.target.as_str()
                 && pattern(other) == pattern(&spec)
         };
-        if !self.hooks.iter().any(same) {
-            self.hooks.push(spec);
+        if let Some(index) = self.hooks.iter().position(same) {
+            // The same hook twice is one hook, and a guard if either is.
+            let known = self.hooks.get_mut(index);
+            known.into_iter().for_each(|known| known.fail_closed |= spec.fail_closed);
+            return Ok(());
         }
+        match &spec.matcher {
+            // Nobody can tell which calls it should judge.
+            Some(matcher) if spec.fail_closed && matcher.is_literal() => {
+                let why = format!("its matcher {} is no regular expression", matcher.as_str());
+                self.missing.push(MissingGuard::new(&spec, why));
+            }
+            _ => self.hooks.push(spec),
+        }
+        Ok(())
     }
 
     fn target(
@@ -171,33 +251,29 @@ impl Specs {
         place: &str,
         entry: &Map<String, Value>,
         env: &BTreeMap<String, String>,
-    ) -> Option<Target> {
+    ) -> Result<Target, String> {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::trim);
         let text = |name: &str| text(name).filter(|text| !text.is_empty()).map(str::to_owned);
         match (text("command"), text("url")) {
-            (Some(command), None) if self.flag(place, entry, "persistent") => {
-                Some(Target::Persistent(command))
-            }
-            (Some(command), None) => Some(Target::Command(command)),
+            (Some(command), None) if self.flag(place, entry, "persistent") => Ok(Target::Persistent(command)),
+            (Some(command), None) => Ok(Target::Command(command)),
             (None, Some(url)) => {
                 let variable = text("secret_env");
                 let secret = text("secret").or_else(|| env.get(variable.as_ref()?).cloned());
-                if let (Some(variable), None) = (&variable, &secret) {
-                    self.warn(format!(
-                        "{place}: {variable} is not set, so nothing can sign the requests; it is left out"
-                    ));
-                    return None;
+                match (&variable, secret) {
+                    (Some(variable), None) => {
+                        Err(format!("has no secret to sign its requests with: {variable} is not set"))
+                    }
+                    (_, secret) => {
+                        let secret = secret.map(SecretString::from);
+                        Http::new(url.clone(), secret.as_ref())
+                            .map_err(|why| format!("cannot be used: {why}"))?;
+                        Ok(Target::Url { url, secret })
+                    }
                 }
-                Some(Target::Url { url, secret: secret.map(SecretString::from) })
             }
-            (Some(_), Some(_)) => {
-                self.warn(format!("{place} has both a command and a url; it is left out"));
-                None
-            }
-            (None, None) => {
-                self.warn(format!("{place} has no command; it is left out"));
-                None
-            }
+            (Some(_), Some(_)) => Err("has both a command and a url".to_owned()),
+            (None, None) => Err("has no command".to_owned()),
         }
     }
 
@@ -220,13 +296,29 @@ impl Specs {
             return None;
         }
         let matcher = Matcher::new(text);
-        if matcher.is_literal() {
+        if matcher.is_literal() && event == HookEvent::PreToolCall && self.fails_closed(place, entry) {
+            self.warn(format!(
+                "{place}: the matcher {text} is no regular expression, so that the hook blocks every call"
+            ));
+        } else if matcher.is_literal() {
             self.warn(format!(
                 "{place}: the matcher {text} is no regular expression; it stands for itself, and only a tool of just \
                  this name matches"
             ));
         }
         Some(matcher)
+    }
+
+    fn directory(&mut self, place: &str, entry: &Map<String, Value>) -> HookDirectory {
+        match entry.get("cwd") {
+            None | Some(Value::Null) => HookDirectory::Workspace,
+            Some(Value::String(text)) if text == "workspace" => HookDirectory::Workspace,
+            Some(Value::String(text)) if text == "home" => HookDirectory::Home,
+            Some(_) => {
+                self.warn(format!("{place}: cwd must be home or workspace; workspace is taken"));
+                HookDirectory::Workspace
+            }
+        }
     }
 
     fn timeout(&mut self, place: &str, entry: &Map<String, Value>) -> Duration {
@@ -251,6 +343,36 @@ impl Specs {
                     "{place}: timeout must be at least 1 second; {DEFAULT_SECONDS} s is taken"
                 ));
                 Duration::from_secs(DEFAULT_SECONDS)
+            }
+        }
+    }
+
+    /// Whether a hook is a guard. A value that is neither true nor false is taken for true: a guard that nobody
+    /// wanted is noticed, and one that is silently off is not.
+    fn fails_closed(&mut self, place: &str, entry: &Map<String, Value>) -> bool {
+        let value = entry.get("fail_closed").or_else(|| entry.get("failClosed"));
+        match value {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::String(word)) if ["true", "yes", "on", "1"].contains(&word.trim()) => true,
+            Some(Value::String(word)) if ["false", "no", "off", "0"].contains(&word.trim()) => false,
+            Some(_) => {
+                let warning = format!("{place}: fail_closed must be true or false; it is taken for true");
+                if !self.warnings.contains(&warning) {
+                    self.warn(warning);
+                }
+                true
+            }
+        }
+    }
+
+    /// Warns of keys that are most likely slips of the pen.
+    fn warn_of_slips(&mut self, place: &str, entry: &Map<String, Value>) {
+        for name in entry.keys().filter(|name| !KEYS.contains(&name.as_str())) {
+            let likeness = |key: &str| strsim::normalized_levenshtein(name, key);
+            let closest = KEYS.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            if let Some(closest) = closest.filter(|closest| likeness(closest) >= 0.6) {
+                self.warn(format!("{place}: {name} is no setting of a hook. Did you mean {closest}?"));
             }
         }
     }

@@ -52,7 +52,8 @@ impl Callback for PythonCallback {
             HookEvent::PreGatewayDispatch => Order::Dispatch { function, kwargs },
             event => {
                 let edits = event == HookEvent::PreToolCall;
-                Order::Fire { function, kwargs, returns: !event.is_observer(), edits }
+                let cwd = firing.workspace.as_ref().map(|workspace| workspace.display().to_string());
+                Order::Fire { function, kwargs, cwd, returns: !event.is_observer(), edits }
             }
         };
         async move {

@@ -13,8 +13,8 @@ pub(super) enum Order<'a> {
     Load { manifest: &'a Map<String, Value> },
     /// Import the handler of a gateway hook.
     LoadHandler { name: &'a str, path: &'a str },
-    /// Call a callback.
-    Fire { function: u64, kwargs: &'a Map<String, Value>, returns: bool, edits: bool },
+    /// Call a callback. Where its session's tools work is one of its arguments, unless it says otherwise.
+    Fire { function: u64, kwargs: &'a Map<String, Value>, cwd: Option<String>, returns: bool, edits: bool },
     /// Call a callback about a message that a channel has received.
     Dispatch { function: u64, kwargs: &'a Map<String, Value> },
     /// Call the handler of a tool.

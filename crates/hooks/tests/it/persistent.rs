@@ -49,7 +49,10 @@ impl World {
     /// What the hook answers about a tool.
     async fn ask(&self, tool: &str) -> Result<String, String> {
         let firing = synthetic::firing(HookEvent::PreToolCall, Some(tool), Map::new());
-        within("the answer", self.hook.exchange(&firing)).await.map(|exchange| exchange.stdout)
+        within("the answer", self.hook.exchange(&firing))
+            .await
+            .map(|exchange| exchange.stdout)
+            .map_err(|failure| failure.to_string())
     }
 
     fn told(&self) -> String {

@@ -20,7 +20,7 @@ use url::{Host, Url};
 
 pub use self::allowed::{Allowed, HostPattern};
 pub(crate) use self::resolver::{GuardedResolver, Lookup, system};
-pub use self::target::{Targets, Unlisted};
+pub use self::target::Targets;
 use crate::error::Error;
 
 /// The setting that lets a refused address through.
@@ -130,6 +130,15 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
+    /// For a host whose address was looked up: who named the host is not told what it resolves to.
+    pub(crate) fn of_looked_up_host(self) -> Self {
+        let problem = format!(
+            "its address is not one of the internet; {ALLOW} in the configuration would have to list the host, its address \
+             or its network"
+        );
+        Refusal { problem, ..self }
+    }
+
     pub(crate) fn into_error(self, host: &str) -> Error {
         Error::Refused { host: host.to_owned(), address: self.address, problem: self.problem }
     }

@@ -50,7 +50,11 @@ impl Resolve for GuardedResolver {
                 }
             }
             match refusal {
-                Some(refusal) if good.is_empty() => Err(refusal.into()),
+                Some(refusal) if good.is_empty() => {
+                    // The address tells about the operator's network, so it is for the log alone.
+                    tracing::info!(host = name.as_str(), %refusal, "a host may not be reached");
+                    Err(refusal.of_looked_up_host().into())
+                }
                 _ => Ok(Box::new(good.into_iter()) as Addrs),
             }
         }

@@ -7,26 +7,17 @@ use url::Url;
 use super::{ALLOW, Guard, Refusal};
 use crate::error::Error;
 
-/// Which targets are accepted besides those that the operator has listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unlisted {
-    /// Those on the internet, over https.
-    Public,
-    /// None, since what goes out with a delivery opens the server itself.
-    Refused,
-}
-
-/// Decides where deliveries may go. Cheap to clone.
+/// Decides where deliveries may go: to targets on the internet over https, and to those that the operator lists. Cheap
+/// to clone.
 #[derive(Debug, Clone)]
 pub struct Targets {
     guard: Guard,
-    unlisted: Unlisted,
 }
 
 impl Targets {
     /// Targets that the guard lets through.
-    pub fn new(guard: Guard, unlisted: Unlisted) -> Self {
-        Targets { guard, unlisted }
+    pub fn new(guard: Guard) -> Self {
+        Targets { guard }
     }
 
     /// The guard, for the client that dials.
@@ -61,13 +52,7 @@ impl Targets {
                 "it is a name of this machine; {ALLOW} in the configuration would have to list it"
             ));
         }
-        match self.unlisted {
-            Unlisted::Public => Ok(()),
-            Unlisted::Refused => refuse(format!(
-                "{ALLOW} in the configuration does not list it, and must as long as deliveries.token is not set: the \
-                 server's own key would go there"
-            )),
-        }
+        Ok(())
     }
 }
 
@@ -91,14 +76,14 @@ mod tests {
     use super::*;
     use crate::Egress;
 
-    fn targets(allow: &[&str], unlisted: Unlisted) -> Targets {
+    fn targets(allow: &[&str]) -> Targets {
         let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
-        Targets::new(Guard::new(Egress { allow, only_hosts: Vec::new() }), unlisted)
+        Targets::new(Guard::new(Egress { allow, only_hosts: Vec::new() }))
     }
 
     #[test]
     fn targets_on_the_internet_need_https() {
-        let targets = targets(&[], Unlisted::Public);
+        let targets = targets(&[]);
         for url in ["https://example.com/hook", "https://not-there-yet.example/", "https://1.1.1.1/"] {
             assert_eq!(targets.check(url), Ok(()), "{url}");
         }
@@ -154,10 +139,7 @@ mod tests {
 
     #[test]
     fn listed_targets_may_be_anywhere() {
-        let targets = targets(
-            &["127.0.0.1", "10.0.0.0/8", "localhost", "hooks.internal", "*.corp.example"],
-            Unlisted::Refused,
-        );
+        let targets = targets(&["127.0.0.1", "10.0.0.0/8", "localhost", "hooks.internal", "*.corp.example"]);
         for url in [
             "http://127.0.0.1:9000/hook",
             "http://10.1.2.3/",
@@ -167,8 +149,7 @@ mod tests {
         ] {
             assert_eq!(targets.check(url), Ok(()), "{url}");
         }
-        for url in
-            ["https://example.com/", "https://corp.example/", "http://127.0.0.2/", "http://u@127.0.0.1/"]
+        for url in ["http://example.com/", "http://corp.example/", "http://127.0.0.2/", "http://u@127.0.0.1/"]
         {
             assert!(targets.check(url).is_err(), "{url}");
         }

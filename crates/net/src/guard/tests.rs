@@ -271,6 +271,7 @@ async fn a_name_that_leads_to_a_private_address_is_refused_and_never_dialled() {
             .unwrap_err();
         assert!(matches!(error, Error::Refused { address: Some(_), .. }), "{error}");
         assert!(error.to_string().starts_with("name.test:"), "{error}");
+        assert!(!error.to_string().contains(answer), "who named the host learns no address: {error}");
     }
     let error =
         get(Guard::default(), super::system(), &format!("http://localhost:{}/", address.port())).await;

@@ -26,6 +26,8 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
     if settings.network == Network::All {
         arguments.push("--share-net".to_owned());
     }
+    // What is not mounted into it must not be made there either.
+    arguments.extend(["--tmpfs", "/etc"].map(str::to_owned));
     let files = visible::Files::of(settings, &[]);
     for (link, target) in &files.links {
         let [target, link] = [target, link].map(|path| path.display().to_string());
@@ -44,6 +46,7 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
             mount("--ro-bind", &[Path::new("/dev/null"), path]);
         }
     }
+    mount("--remount-ro", &[Path::new("/etc")]);
     settings.write.iter().for_each(|path| mount("--bind", &[path, path]));
     mount("--bind", &[&command.workspace, &command.workspace]);
     arguments.extend(["--chdir".to_owned(), command.directory.display().to_string(), "--".to_owned()]);

@@ -59,7 +59,7 @@ mod tests {
             confine: Confine::AsSet,
         };
         let backend = Backend::Docker { image: "debian:12".to_owned() };
-        let job = backend::job(&backend, &Settings::default(), command);
+        let job = backend::job(&backend, &Settings::default(), None, command);
         let line = job.arguments.join(" ");
         assert!(
             line.contains("--network=none") && line.contains("--volume=/work/space:/work/space"),

@@ -8,6 +8,7 @@ mod visible;
 use std::collections::BTreeMap;
 
 use crate::job::{Confinement, Job};
+use crate::namespaces::Namespaces;
 use crate::sandbox::Command;
 use crate::settings::{Backend, Network, Settings};
 
@@ -15,7 +16,12 @@ use crate::settings::{Backend, Network, Settings};
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The job that runs `command` in `backend`.
-pub(crate) fn job(backend: &Backend, settings: &Settings, command: Command) -> Job {
+pub(crate) fn job(
+    backend: &Backend,
+    settings: &Settings,
+    namespaces: Option<Namespaces>,
+    command: Command,
+) -> Job {
     let env = environment(settings, &command);
     let mut job = Job {
         arguments: Vec::new(),
@@ -24,14 +30,21 @@ pub(crate) fn job(backend: &Backend, settings: &Settings, command: Command) -> J
         terminal: matches!(command.streams, crate::Streams::Terminal(_)),
         confinement: None,
         limits: settings.limits,
+        group: None,
         clean_up: None,
+        refuse_unix_sockets: false,
+        sudo_password: None,
     };
     match backend {
         Backend::Landlock => {
-            job.confinement = Some(confinement(settings, &command));
+            job.confinement = Some(confinement(settings, namespaces, &command));
             job.arguments = command.arguments;
         }
-        Backend::Bubblewrap => job.arguments = bubblewrap::arguments(settings, command),
+        Backend::Bubblewrap => {
+            // Without a network namespace of its own a command would reach sockets that have no file.
+            job.refuse_unix_sockets = settings.network == Network::All && !settings.unix_sockets;
+            job.arguments = bubblewrap::arguments(settings, command);
+        }
         Backend::Docker { image } => docker::fill(&mut job, image, settings, command),
         Backend::Unconfined => job.arguments = command.arguments,
     }
@@ -45,17 +58,22 @@ fn environment(settings: &Settings, command: &Command) -> BTreeMap<String, Strin
     base.chain(settings.env.clone()).chain(command.env.clone()).collect()
 }
 
-fn confinement(settings: &Settings, command: &Command) -> Confinement {
+fn confinement(settings: &Settings, namespaces: Option<Namespaces>, command: &Command) -> Confinement {
     let mut write = settings.write.clone();
     write.push(command.workspace.clone());
     let files = visible::Files::of(settings, &of_root::find());
+    // With a view of its own all devices that are in it are the command's.
+    let devices: &[&str] = if namespaces.is_some() { &["/dev"] } else { visible::DEVICES };
     Confinement {
         execute: files.programs,
         list: files.listed,
+        links: files.links,
         read: visible::READ.iter().map(Into::into).collect(),
-        devices: visible::DEVICES.iter().map(Into::into).collect(),
+        devices: devices.iter().map(Into::into).collect(),
         write,
         network: settings.network == Network::All,
         unix_sockets: settings.unix_sockets,
+        namespaces,
+        landlock_abi: settings.kernel.landlock_abi,
     }
 }

@@ -1,30 +1,37 @@
-//! What below `/etc` is there for root alone: passwords and private keys. The commands of a server that runs as root
-//! own it, so nothing but our leaving it out keeps them from it.
+//! What below `/etc` is not there for everybody: passwords and private keys. The commands of a server that runs as root
+//! own it, those of another may have it by their group, so nothing but our leaving it out keeps them from it.
 
 use std::collections::VecDeque;
-use std::fs::DirEntry;
+use std::fs::{DirEntry, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where a system keeps them.
-const SETTINGS: &str = "/etc";
+use super::visible::SYSTEM_SETTINGS;
+
 /// How much is looked at for each command, which takes some milliseconds. Most systems have a tenth of it.
 const MOST: usize = 10_000;
 
-/// What is there for root alone, if the server runs as root. It is looked for again for each command: such a file may be
-/// made at any time.
+/// What others may not read of what commands may see of `/etc`. It is looked for again for each command: such a file may
+/// be made at any time.
 pub(super) fn find() -> Vec<PathBuf> {
-    // Whoever else runs the server cannot read it either.
-    if rustix::process::geteuid().is_root() { below(Path::new(SETTINGS), MOST) } else { Vec::new() }
+    let seen = SYSTEM_SETTINGS.iter().map(|name| Path::new("/etc").join(name));
+    below(seen.collect(), MOST)
 }
 
-/// What below a directory others may not read. Links are not followed: where one leads is no business of this place.
-fn below(directory: &Path, most: usize) -> Vec<PathBuf> {
+/// What at or below these paths others may not read. Links are not followed: where one leads is no business of this place.
+fn below(paths: Vec<PathBuf>, most: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = most;
     // What lies deep is looked at last.
-    let mut directories = VecDeque::from([directory.to_owned()]);
+    let mut directories = VecDeque::new();
+    for path in paths {
+        match std::fs::symlink_metadata(&path).map(|metadata| look_at(&metadata)) {
+            Ok(Entry::OfRoot) => found.push(path),
+            Ok(Entry::Directory) => directories.push_back(path),
+            Ok(Entry::Other) | Err(_) => {}
+        }
+    }
     while let Some(directory) = directories.pop_front() {
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) if left > 0 => entries,
@@ -41,7 +48,7 @@ fn below(directory: &Path, most: usize) -> Vec<PathBuf> {
                 break;
             }
             left -= 1;
-            match look_at(&entry) {
+            match look_at_entry(&entry) {
                 Entry::OfRoot => found.push(entry.path()),
                 Entry::Directory => directories.push_back(entry.path()),
                 Entry::Other => {}
@@ -57,17 +64,24 @@ enum Entry {
     Other,
 }
 
-fn look_at(entry: &DirEntry) -> Entry {
+fn look_at_entry(entry: &DirEntry) -> Entry {
     // Half of it is links, and what they are is known without a look at each.
     if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
         return Entry::Other;
     }
     match entry.metadata() {
-        Ok(metadata) if metadata.permissions().mode() & 0o004 == 0 => Entry::OfRoot,
-        Ok(metadata) if metadata.is_dir() => Entry::Directory,
-        Ok(_) => Entry::Other,
+        Ok(metadata) => look_at(&metadata),
         Err(error) if error.kind() == ErrorKind::NotFound => Entry::Other,
         Err(_) => Entry::OfRoot,
+    }
+}
+
+fn look_at(metadata: &Metadata) -> Entry {
+    match metadata.permissions().mode() & 0o004 {
+        _ if metadata.is_symlink() => Entry::Other,
+        0 => Entry::OfRoot,
+        _ if metadata.is_dir() => Entry::Directory,
+        _ => Entry::Other,
     }
 }
 
@@ -91,7 +105,7 @@ mod tests {
         fs::set_permissions(root.join("private"), fs::Permissions::from_mode(0o700)).unwrap();
         std::os::unix::fs::symlink("..", root.join("a/around")).unwrap();
         let names = |most: usize| {
-            let mut found = below(root, most);
+            let mut found = below(vec![root.to_owned()], most);
             found.sort();
             found
                 .into_iter()

@@ -14,26 +14,151 @@ const PROGRAMS: &[&str] = &[
     "/lib32",
     "/lib64",
     "/libx32",
-    "/etc",
     "/opt",
     "/nix/store",
     "/run/current-system",
 ];
 
+/// What of `/etc` programs need: who and what there is, how names are found, certificates, and settings of tools that
+/// hold no secrets. All else there is the operator's own, such as the environment of this server.
+pub(super) const SYSTEM_SETTINGS: &[&str] = &[
+    "alsa",
+    "alternatives",
+    "ant.conf",
+    "apache2/mime.types",
+    "apt/sources.list",
+    "apt/sources.list.d",
+    "bash.bash_logout",
+    "bash.bashrc",
+    "bash_completion.d",
+    "bashrc",
+    "bindresvport.blacklist",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "chromium",
+    "chromium.d",
+    "crypto-policies",
+    "dconf",
+    "debian_version",
+    "default/locale",
+    "dpkg",
+    "emacs",
+    "ethertypes",
+    "fedora-release",
+    "firefox",
+    "fonts",
+    "gai.conf",
+    "gdb",
+    "ghostscript",
+    "gitattributes",
+    "gitconfig",
+    "gnutls",
+    "groff",
+    "group",
+    "gtk-3.0",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "ImageMagick-6",
+    "ImageMagick-7",
+    "inputrc",
+    "issue",
+    "java",
+    "java-11-openjdk",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "java-25-openjdk",
+    "krb5.conf",
+    "krb5.conf.d",
+    "ld-musl-aarch64.path",
+    "ld-musl-x86_64.path",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "libnl-3",
+    "libreoffice",
+    "locale.alias",
+    "locale.conf",
+    "locale.gen",
+    "localtime",
+    "login.defs",
+    "lsb-release",
+    "machine-id",
+    "magic",
+    "magic.mime",
+    "mailcap",
+    "manpath.config",
+    "maven",
+    "mime.types",
+    "mke2fs.conf",
+    "mono",
+    "mtab",
+    "nanorc",
+    "netconfig",
+    "networks",
+    "nix",
+    "nsswitch.conf",
+    "ocl-icd",
+    "OpenCL",
+    "openssl",
+    "os-release",
+    "papersize",
+    "paperspecs",
+    "passwd",
+    "perl",
+    "php",
+    "pki",
+    "postgresql-common",
+    "profile",
+    "profile.d",
+    "protocols",
+    "python2.7",
+    "python3",
+    "python3.10",
+    "python3.11",
+    "python3.12",
+    "python3.13",
+    "python3.14",
+    "R",
+    "redhat-release",
+    "resolv.conf",
+    "rpc",
+    "sane.d",
+    "sensors.d",
+    "sensors3.conf",
+    "services",
+    "sgml",
+    "shells",
+    "skel",
+    "ssh/ssh_config",
+    "ssh/ssh_config.d",
+    "ssh/ssh_known_hosts",
+    "ssl",
+    "static",
+    "subgid",
+    "subuid",
+    "terminfo",
+    "texmf",
+    "timezone",
+    "tmux.conf",
+    "vdpau_wrapper.cfg",
+    "vim",
+    "vimrc",
+    "vulkan",
+    "X11",
+    "xattr.conf",
+    "xdg",
+    "xml",
+    "zsh",
+    "zshenv",
+];
+
 /// What the system says about itself. Landlock keeps what `/proc` tells about processes outside to itself.
 pub(super) const READ: &[&str] = &["/proc", "/sys/devices/system", "/sys/fs/cgroup", "/run/systemd/resolve"];
 
-/// Devices that do no harm.
-pub(super) const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+/// Devices that do no harm. Terminals are not among them: they are all of the same user. A command gets its own open.
+pub(super) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// What of the files a command sees.
 #[derive(Default)]
@@ -49,15 +174,17 @@ pub(super) struct Files {
 impl Files {
     /// `of_root` is what besides is left out.
     pub(super) fn of(settings: &Settings, of_root: &[PathBuf]) -> Files {
-        let roots = PROGRAMS.iter().map(PathBuf::from).chain(settings.read.iter().cloned());
+        let system = SYSTEM_SETTINGS.iter().map(|name| Path::new("/etc").join(name));
+        let roots = PROGRAMS.iter().map(PathBuf::from).chain(system).chain(settings.read.iter().cloned());
         let ours: Vec<PathBuf> = settings.hidden.iter().map(|path| real(path)).collect();
-        let mut files = Files::default();
+        // Which settings there are is no secret.
+        let mut files = Files { listed: vec![PathBuf::from("/etc")], ..Files::default() };
         for root in roots {
             if let Ok(target) = std::fs::read_link(&root) {
                 files.links.insert(root.clone(), target);
             }
-            // A root may be a link: what matters is where it leads.
-            if let Ok(root) = root.canonicalize() {
+            // A root may be a link: what matters is where it leads. What the kernel says about this process is not it.
+            if let Some(root) = root.canonicalize().ok().filter(|root| !root.starts_with("/proc")) {
                 files.add(root, &ours, of_root);
             }
         }

@@ -8,6 +8,8 @@
 mod landlock;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+pub(crate) mod view;
 
 use crate::job::Confinement;
 
@@ -15,7 +17,7 @@ use crate::job::Confinement;
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) has: Vec<String>,
-    pub(crate) lacks: Vec<String>,
+    pub(crate) landlock_abi: i32,
 }
 
 /// Confines this thread for good. If any part of it fails the thread must not go on.
@@ -25,7 +27,7 @@ pub(crate) fn this_thread(confinement: &Confinement) -> Result<Found, String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| failed("no_new_privs", &error))?;
     drop_capabilities().map_err(|error| failed("capabilities", &error))?;
     let mut found = landlock::apply(confinement)?;
-    seccomp::apply(confinement).map_err(|error| failed("seccomp", &error))?;
+    seccomp::apply(confinement, found.landlock_abi).map_err(|error| failed("seccomp", &error))?;
     found.has.push("seccomp".to_owned());
     found.has.push("no new privileges".to_owned());
     Ok(found)
@@ -44,10 +46,22 @@ fn drop_capabilities() -> rustix::io::Result<()> {
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
+/// Keeps this thread, and what it starts, from Unix sockets and from nothing else.
+#[cfg(target_os = "linux")]
+pub(crate) fn refuse_unix_sockets() -> Result<(), String> {
+    rustix::thread::set_no_new_privs(true).map_err(|error| format!("no_new_privs: {error}"))?;
+    seccomp::refuse_unix_sockets().map_err(|error| format!("seccomp: {error}"))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn refuse_unix_sockets() -> Result<(), String> {
+    Err("only Linux has seccomp".to_owned())
+}
+
 /// Finds out what works by doing it, on a thread that ends right after.
-pub(crate) fn probe() -> Result<Found, String> {
+pub(crate) fn probe(landlock_abi: i32) -> Result<Found, String> {
+    let confinement = Confinement { landlock_abi, ..Confinement::default() };
     let probing = std::thread::Builder::new().name("sandbox-probe".to_owned());
-    let probing =
-        probing.spawn(|| this_thread(&Confinement::default())).map_err(|error| error.to_string())?;
+    let probing = probing.spawn(move || this_thread(&confinement)).map_err(|error| error.to_string())?;
     probing.join().unwrap_or_else(|_| Err("the probe ended in a bug".to_owned()))
 }

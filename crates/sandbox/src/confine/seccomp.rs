@@ -25,12 +25,14 @@ const REFUSED: &[i64] = &[
     libc::SYS_clock_adjtime,
     libc::SYS_clock_settime,
     libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
     libc::SYS_finit_module,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fsopen,
     libc::SYS_fspick,
     libc::SYS_init_module,
+    libc::SYS_kexec_file_load,
     libc::SYS_kexec_load,
     libc::SYS_keyctl,
     libc::SYS_mount,
@@ -62,7 +64,23 @@ const REFUSED: &[i64] = &[
     libc::SYS_unshare,
     libc::SYS_userfaultfd,
     libc::SYS_vhangup,
+    libc::SYS_vmsplice,
+    QUOTACTL_FD,
+    STATMOUNT,
+    LISTMOUNT,
+    OPEN_TREE_ATTR,
 ];
+
+// Calls that are too new to have names here. Their numbers are the same on every architecture.
+const QUOTACTL_FD: i64 = 443;
+const STATMOUNT: i64 = 457;
+const LISTMOUNT: i64 = 458;
+const OPEN_TREE_ATTR: i64 = 467;
+
+/// What in a socket's type says how it talks.
+const SOCKET_TYPE: u64 = 0xf;
+/// The version of Landlock that controls truncating files.
+const TRUNCATE_ABI: i32 = 3;
 
 /// Calls that are said not to exist, so that programs fall back: to calls that the filter can see into, to files.
 const UNKNOWN: &[i64] = &[
@@ -84,10 +102,20 @@ const NAMESPACES: &[i32] = &[
     libc::CLONE_NEWUTS,
 ];
 
-pub(super) fn apply(confinement: &Confinement) -> Result<(), Error> {
+pub(super) fn apply(confinement: &Confinement, landlock_abi: i32) -> Result<(), Error> {
     let mut refused: Rules = REFUSED.iter().map(|&call| (call, Vec::new())).collect();
     refused.insert(libc::SYS_clone, namespaces()?);
-    refused.insert(libc::SYS_ioctl, vec![argument(1, Is::Eq, libc::TIOCSTI)?]);
+    refused.insert(
+        libc::SYS_ioctl,
+        vec![argument(1, Is::Eq, libc::TIOCSTI)?, argument(1, Is::Eq, libc::TIOCLINUX)?],
+    );
+    if landlock_abi < TRUNCATE_ABI {
+        // By a path; what is open for writing may be truncated.
+        refused.insert(libc::SYS_truncate, Vec::new());
+    }
+    if !confinement.unix_sockets {
+        refused.insert(libc::SYS_socketpair, pairs_that_send_to_paths()?);
+    }
     if let Some(rules) = sockets(confinement)? {
         refused.insert(libc::SYS_socket, rules);
     }
@@ -105,6 +133,19 @@ fn sockets(confinement: &Confinement) -> Result<Option<Vec<SeccompRule>>, Error>
         (false, true) => Some(vec![argument(0, Is::Ne, unix)?]),
         (false, false) => Some(Vec::new()),
     })
+}
+
+/// Keeps a thread from Unix sockets that reach other programs.
+pub(super) fn refuse_unix_sockets() -> Result<(), Error> {
+    let unix = u64::from(libc::AF_UNIX.unsigned_abs());
+    let sockets = (libc::SYS_socket, vec![argument(0, Is::Eq, unix)?]);
+    install([sockets, (libc::SYS_socketpair, pairs_that_send_to_paths()?)].into(), libc::EPERM)
+}
+
+/// One of a pair of datagram sockets can send to any other's path. For Unix sockets raw ones are the same.
+fn pairs_that_send_to_paths() -> Result<Vec<SeccompRule>, Error> {
+    let types = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| u64::from(kind.unsigned_abs()));
+    types.into_iter().map(|kind| argument(1, Is::MaskedEq(SOCKET_TYPE), kind)).collect()
 }
 
 fn namespaces() -> Result<Vec<SeccompRule>, Error> {

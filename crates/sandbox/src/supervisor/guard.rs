@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::tree;
+use crate::group::Memory;
 use crate::job::{Job, Limit, TERMINATE};
 use crate::settings::Limits;
 
@@ -31,9 +32,9 @@ struct Duty {
 }
 
 impl Guard {
-    pub(super) fn start(control: UnixStream, command: Pid, job: &Job) -> Guard {
+    pub(super) fn start(control: UnixStream, command: Pid, job: &Job, memory: Option<Memory>) -> Guard {
         let duty = Arc::<Mutex<Duty>>::default();
-        let watch = Watch { control, command, limits: job.limits, duty: Arc::clone(&duty) };
+        let watch = Watch { control, command, limits: job.limits, memory, duty: Arc::clone(&duty) };
         let thread = std::thread::Builder::new().spawn(move || watch.run());
         if thread.is_err() {
             // Nothing may run that nobody can end.
@@ -55,6 +56,8 @@ struct Watch {
     control: UnixStream,
     command: Pid,
     limits: Limits,
+    /// What happened to the memory of its control group, if it has one.
+    memory: Option<Memory>,
     duty: Arc<Mutex<Duty>>,
 }
 
@@ -72,7 +75,7 @@ impl Watch {
             }
             match read {
                 Ok(0) => return self.end(),
-                Ok(_) if order[0] == TERMINATE => tree::signal(Signal::TERM),
+                Ok(_) if order[0] == TERMINATE => drop(tree::signal(Signal::TERM)),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -90,9 +93,11 @@ impl Watch {
     }
 
     fn exceeded(&self, usage: tree::Use) -> Option<Limit> {
+        // The kernel ends one process of a command that uses too much. The rest must not go on without it.
+        let ran_out = self.memory.as_ref().is_some_and(Memory::ran_out);
         if usage.processes > self.limits.processes {
             Some(Limit::Processes)
-        } else if usage.memory_bytes > self.limits.memory_bytes {
+        } else if ran_out || usage.memory_bytes > self.limits.memory_bytes {
             Some(Limit::Memory)
         } else {
             None

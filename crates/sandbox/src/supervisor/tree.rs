@@ -1,11 +1,14 @@
 //! The processes below this one.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
 
-/// How long ending everything may take. Only what belongs to another user is left then.
+use super::sockets::Sockets;
+
+/// How long ending everything may take if only what belongs to another user is left.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -17,24 +20,57 @@ pub(super) struct Use {
 }
 
 /// What they use. It stops to count above `most` processes: counting must be faster than forking.
+///
+/// Pages of files are not counted: the system takes them back when it needs them. Shared anonymous memory counts once, as
+/// a whole: it is there even if no process has its pages in use. So do buffers of sockets, see [`Sockets`].
 pub(super) fn usage(most: u64) -> Use {
     let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
     let mut sum = Use::default();
+    let mut shared = BTreeMap::new();
+    let mut sockets = Sockets::default();
     for_each_descendant(|pid| {
         sum.processes += 1;
-        sum.memory_bytes += resident_pages(pid) * page;
+        sockets.add(pid);
+        let Pages { size, resident, shared: of_files } = pages(pid);
+        let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())) else {
+            // What hides its memory may use all of it.
+            sum.memory_bytes += size * page;
+            return sum.processes <= most;
+        };
+        sum.memory_bytes += resident.saturating_sub(of_files) * page;
+        for (inode, bytes) in shared_memory(&maps) {
+            let largest: &mut u64 = shared.entry(inode.to_owned()).or_default();
+            *largest = bytes.max(*largest);
+        }
         sum.processes <= most
     });
+    sum.memory_bytes += shared.values().sum::<u64>() + sockets.most_bytes();
     sum
 }
 
-/// Sends them all a signal.
-pub(super) fn signal(signal: Signal) {
+/// The shared anonymous memory of a process by its inodes, and how much of each is mapped.
+fn shared_memory(maps: &str) -> BTreeMap<&str, u64> {
+    let mut found = BTreeMap::new();
+    for line in maps.lines().filter(|line| line.ends_with("/dev/zero (deleted)")) {
+        let mut fields = line.split_ascii_whitespace();
+        let range = fields.next().and_then(|range| range.split_once('-'));
+        let address = |text: &str| u64::from_str_radix(text, 16).ok();
+        let bytes = range.and_then(|(start, end)| address(end)?.checked_sub(address(start)?));
+        let (Some(bytes), Some(inode)) = (bytes, fields.nth(3)) else { continue };
+        *found.entry(inode).or_default() += bytes;
+    }
+    found
+}
+
+/// Sends them all a signal. Returns whether any could be sent one.
+pub(super) fn signal(signal: Signal) -> bool {
+    let mut reached_any = false;
     for_each_descendant(|pid| {
-        // It may have ended in between.
-        let _ = kill_process(pid, signal);
+        // It may have ended in between, or belong to another user.
+        reached_any |= kill_process(pid, signal).is_ok();
         true
     });
+    reached_any
 }
 
 /// Calls `visit` for all processes below this one, as long as it wants more.
@@ -57,10 +93,13 @@ pub(super) fn end_all(command: Pid) -> usize {
     let there_were = count_alive();
     let started = Instant::now();
     let (_keep, pause) = std::sync::mpsc::channel::<()>();
-    while started.elapsed() < PATIENCE {
+    loop {
         // The group at once: what forks as fast as it can must not get away.
         let _ = kill_process_group(command, Signal::KILL);
-        signal(Signal::KILL);
+        let reached_any = signal(Signal::KILL);
+        if !reached_any && started.elapsed() > PATIENCE {
+            return there_were;
+        }
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) => {}
@@ -70,14 +109,13 @@ pub(super) fn end_all(command: Pid) -> usize {
         }
         let _ = pause.recv_timeout(PAUSE);
     }
-    there_were
 }
 
 fn count_alive() -> usize {
     let mut alive = 0;
     for_each_descendant(|pid| {
         // What is dead and not reaped yet has no memory.
-        alive += usize::from(resident_pages(pid) > 0);
+        alive += usize::from(pages(pid).resident > 0);
         alive < 1000
     });
     alive
@@ -91,7 +129,32 @@ fn children(pid: Pid) -> Vec<Pid> {
     lists.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
-fn resident_pages(pid: Pid) -> u64 {
+/// The pages of a process.
+struct Pages {
+    /// All that it has addresses for.
+    size: u64,
+    /// Those in memory.
+    resident: u64,
+    /// Those in memory that are of files or shared.
+    shared: u64,
+}
+
+fn pages(pid: Pid) -> Pages {
     let sizes = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).unwrap_or_default();
-    sizes.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default()
+    let mut sizes = sizes.split(' ').map(|pages| pages.parse().unwrap_or_default());
+    let mut next = || sizes.next().unwrap_or_default();
+    Pages { size: next(), resident: next(), shared: next() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shared_memory;
+
+    #[test]
+    fn shared_memory_is_told_from_other_mappings() {
+        let maps = "7f00-8f00 rw-s 00000000 00:01 1034 /dev/zero (deleted)\n\
+                    9f00-a000 rw-s 00001000 00:01 1034 /dev/zero (deleted)\n\
+                    b000-c000 r-xp 00000000 fe:00 77 /usr/bin/sleep\n";
+        assert_eq!(shared_memory(maps), [("1034", 0x1100)].into());
+    }
 }

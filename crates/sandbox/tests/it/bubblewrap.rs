@@ -81,6 +81,14 @@ async fn the_network_is_a_setting() {
     let host = World::with(Settings { backend: Backend::Unconfined, ..Settings::default() });
     let count = "tail -n +3 /proc/net/dev | wc -l";
     assert_eq!(allowed(&open, count).await, allowed(&host, count).await);
+    // Sockets without a file belong to the network, and are still out of reach.
+    let socket = "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'";
+    let pair = "python3 -c 'import socket; socket.socketpair(type=socket.SOCK_DGRAM)'";
+    refused(&open, socket).await;
+    refused(&open, pair).await;
+    let settings = Settings { network: Network::All, unix_sockets: true, ..Settings::default() };
+    let Some(local) = world(settings).await else { return };
+    allowed(&local, socket).await;
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use futures_util::future::join_all;
 
-use crate::world::{World, finish, gone, line};
+use petasos_sandbox::{Kernel, Settings};
+
+use crate::world::{World, finish, line};
 
 #[tokio::test]
 async fn a_command_returns_its_output_and_its_code() {
@@ -39,27 +41,27 @@ async fn what_a_command_leaves_behind_is_ended() {
     let finished = world.run(&format!("{DAEMON} until [ -s left ]; do sleep 0.01; done")).await;
     assert_eq!(finished.ended.code, Some(0), "{finished:?}");
     assert!(finished.ended.left_running >= 1, "{finished:?}");
-    gone(finished.output.trim()).await;
+    world.is_empty().await;
 }
 
 #[tokio::test]
 async fn dropping_a_process_ends_its_whole_tree() {
     let world = World::new();
     let mut process = world.start(&format!("{DAEMON} sleep 60"));
-    let daemon = line(&mut process).await;
+    line(&mut process).await;
     drop(process);
-    gone(&daemon).await;
+    world.is_empty().await;
 }
 
 #[tokio::test]
 async fn a_command_that_ignores_to_be_terminated_is_killed() {
     let world = World::new();
     let mut process = world.start("trap 'echo no' TERM; echo $$; while :; do :; done");
-    let pid = line(&mut process).await;
+    line(&mut process).await;
     process.terminate();
     assert_eq!(line(&mut process).await, "no");
     drop(process);
-    gone(&pid).await;
+    world.is_empty().await;
     let mut process = world.start("echo ready; sleep 60");
     assert_eq!(line(&mut process).await, "ready");
     process.terminate();
@@ -70,12 +72,25 @@ async fn a_command_that_ignores_to_be_terminated_is_killed() {
 async fn a_hundred_at_once_all_end_and_leave_nothing() {
     let world = World::new();
     let runs = (0..100).map(|number| {
-        let process = world.start(&format!("sleep 60 & echo $! {number}"));
+        let process = world.start(&format!("sleep 60 & echo {number}"));
         finish(process)
     });
     for (number, finished) in join_all(runs).await.into_iter().enumerate() {
-        let (pid, said) = finished.output.trim().split_once(' ').expect(&finished.output);
-        assert_eq!(said, number.to_string());
-        gone(pid).await;
+        assert_eq!(finished.output.trim(), number.to_string());
+    }
+    world.is_empty().await;
+}
+
+/// Each process of the chain starts the next in a session of its own and ends.
+const CHAIN: &str =
+    "f() { [ $1 = 0 ] || { setsid bash -c \"$(declare -f f); f $(($1 - 1))\" & } ; }; f 400; sleep 0.2";
+
+#[tokio::test]
+async fn a_chain_of_forks_does_not_get_away() {
+    for namespaces in [true, false] {
+        let kernel = Kernel { namespaces, ..Kernel::default() };
+        let world = World::with(Settings { kernel, ..Settings::default() });
+        assert_eq!(world.run(CHAIN).await.ended.code, Some(0));
+        world.is_empty().await;
     }
 }

@@ -12,7 +12,9 @@ mod confinement;
 mod docker;
 mod ends;
 mod limits;
+mod spare;
 mod streams;
+mod views;
 mod world;
 
 petasos_sandbox::supervisor_of_tests!();

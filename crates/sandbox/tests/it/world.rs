@@ -56,6 +56,22 @@ impl World {
         self.sandbox.start(self.command(script)).unwrap()
     }
 
+    /// Waits until nothing runs that was started in this world. Processes have other numbers inside, so what tells them
+    /// is their environment, in which the workspace is.
+    pub(crate) async fn is_empty(&self) {
+        let home = format!("HOME={}", self.workspace().display());
+        let is_ours = |process: std::fs::DirEntry| {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+        };
+        within("the end of all processes", async {
+            while std::fs::read_dir("/proc").unwrap().flatten().any(is_ours) {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
     pub(crate) async fn run(&self, script: &str) -> Finished {
         finish(self.start(script)).await
     }

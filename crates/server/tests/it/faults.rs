@@ -168,7 +168,7 @@ async fn a_full_store_refuses_writes_clearly_and_keeps_what_it_has() {
         accepted += 1;
         assert!(accepted < 100, "the bound is not kept");
     };
-    refused.expect_error(500, "server_error");
+    refused.expect_error(507, "store_full");
     assert_eq!(server.client.events(&session).await.len(), accepted);
     let server = server.restart().await;
     assert_eq!(server.client.events(&session).await.len(), accepted);

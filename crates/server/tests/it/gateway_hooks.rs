@@ -71,6 +71,9 @@ async fn a_chat_fires_every_gateway_event_in_order() {
     ];
     assert_eq!(names, expected);
     assert_eq!(told[3][1]["tool_names"], json!(["todo"]));
+    let [tool] = &told[3][1]["tools"].as_array().unwrap()[..] else { panic!("{}", told[3]) };
+    assert_eq!((&tool["name"], tool["arguments"].is_object()), (&json!("todo"), true));
+    assert!(tool["result"].as_str().is_some_and(|result| !result.is_empty()), "{tool}");
     assert_eq!((&told[3][1]["iteration"], &told[3][1]["platform"]), (&json!(2), &json!("loopback")));
     assert_eq!((&told[4][1]["message"], &told[4][1]["response"]), (&json!("SHOUT"), &json!("Done.")));
     assert_eq!(told[5][1]["args"], "Ur");

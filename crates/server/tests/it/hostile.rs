@@ -117,6 +117,54 @@ async fn headers_of_a_megabyte() {
 }
 
 #[tokio::test]
+async fn heads_over_64_kilobytes_are_refused() {
+    let server = TestServer::start().await;
+    for path in ["/health", "/v1/agents"] {
+        for (count, length) in [(1, 100_000), (10, 7_000), (1, 66_000)] {
+            let mut stream = connect(&server).await;
+            let fields: String =
+                (0..count).map(|n| format!("x-long-{n}: {}\r\n", "x".repeat(length))).collect();
+            let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\n{KEY}{fields}\r\n");
+            let _ = stream.write_all(request.as_bytes()).await;
+            let answer = head(&mut stream).await;
+            assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{path} {count}: {answer}");
+        }
+    }
+    let mut stream = connect(&server).await;
+    let request =
+        format!("GET /v1/agents HTTP/1.1\r\nhost: x\r\n{KEY}x-long: {}\r\n\r\n", "x".repeat(50_000));
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert!(head(&mut stream).await.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_are_turned_away() {
+    let server = TestServer::start_with(Setup { max_connections: 3, ..Setup::default() }).await;
+    let health = "GET /health HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let mut stream = connect(&server).await;
+        stream.write_all(health.as_bytes()).await.unwrap();
+        assert!(head(&mut stream).await.starts_with("HTTP/1.1 200"));
+        open.push(stream);
+    }
+    let mut one_more = connect(&server).await;
+    let _ = one_more.write_all(health.as_bytes()).await;
+    assert_eq!(head(&mut one_more).await, "", "it is closed without an answer");
+    drop(open.pop());
+    within("a place", async {
+        loop {
+            let mut stream = connect(&server).await;
+            let _ = stream.write_all(health.as_bytes()).await;
+            if head(&mut stream).await.starts_with("HTTP/1.1 200") {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn requests_that_never_end_and_nonsense() {
     let server = TestServer::start().await;
     let mut unfinished = Vec::new();

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod aap;
+mod about;
+mod agent_tools;
 mod agents;
 mod backup;
 mod bad_input;
@@ -10,9 +12,13 @@ mod dangers;
 mod deliveries;
 mod expiry;
 mod faults;
+mod full_store;
 mod gateway_hooks;
+mod grants;
+mod hook_examples;
 mod hooks;
 mod hostile;
+mod hostile_files;
 mod kept;
 mod keys;
 mod logs;
@@ -21,20 +27,24 @@ mod mcp;
 mod mcp_faults;
 mod memory;
 mod operations;
+mod outside_results;
 mod pauses;
 mod permissions;
 mod plugin_offers;
 mod plugins;
+mod quotas;
 mod routines;
 mod session_search;
 mod sessions;
 mod skills;
 mod spending;
 mod streams;
+mod sudo;
 mod threads;
 mod tools;
 mod transfer;
 mod turns;
+mod unknown_fields;
 mod web;
 
 petasos_sandbox::supervisor_of_tests!();

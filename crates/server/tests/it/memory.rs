@@ -176,7 +176,8 @@ async fn a_grant_is_listed_and_taken_back() {
     stream.until_idle().await;
 
     let path = format!("/v1/agents/{agent}/grants?userId=anna");
-    assert_eq!(server.client.get(&path).await.expect(200)["data"], json!([{ "tool": "todo" }]));
+    let listed = server.client.get(&path).await.expect(200)["data"].clone();
+    assert_eq!(listed, json!([{ "id": listed[0]["id"], "userId": "anna", "tool": "todo" }]));
     let of_ben = format!("/v1/agents/{agent}/grants?userId=ben");
     assert_eq!(server.client.get(&of_ben).await.expect(200)["data"], json!([]));
     let one = format!("/v1/agents/{agent}/grants/todo?userId=anna");

@@ -2,6 +2,7 @@
 
 use petasos_server::RateLimit;
 use petasos_testkit::{Reply, Setup, TestServer, within};
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -43,6 +44,8 @@ async fn metrics_count_what_happens() {
         "petasos_model_call_seconds_count{provider=\"openai\"} 2",
         "petasos_first_token_seconds_count{provider=\"openai\"} 1",
         "petasos_open_streams 1",
+        "petasos_max_connections 20000",
+        "petasos_connections_turned_away_total 0",
         "petasos_http_requests_total{method=\"post\",path=\"/v1/sessions/{sessionid}/events\",status=\"200\"} 1",
     ] {
         assert!(shown.contains(line), "{line} is missing in\n{shown}");
@@ -79,6 +82,19 @@ async fn a_provider_that_somebody_made_up_is_no_label() {
 }
 
 #[tokio::test]
+async fn metrics_are_for_administrators() {
+    let server = TestServer::start().await;
+    let scopes = ["agents:read", "agents:write", "sessions:read", "sessions:write"];
+    for tenant in ["acme", "default"] {
+        let key =
+            server.client.post("/v1/keys", json!({ "tenant": tenant, "scopes": scopes })).await.expect(201);
+        let client = server.client_with(key["key"].as_str().unwrap());
+        client.get("/metrics").await.expect_error(403, "forbidden");
+    }
+    assert!(metrics(&server).await.starts_with("http/1.1 200"));
+}
+
+#[tokio::test]
 async fn metrics_can_be_public() {
     let server = TestServer::start_with(Setup { metrics_public: true, ..Setup::default() }).await;
     assert!(metrics_with(&server, "").await.starts_with("http/1.1 200"));
@@ -104,7 +120,9 @@ async fn web_pages_may_ask_without_a_key_whether_they_may_ask() {
         "{refused}"
     );
     assert!(
-        refused.contains("access-control-expose-headers: x-request-id,x-should-retry,retry-after"),
+        refused.contains(
+            "access-control-expose-headers: x-request-id,x-should-retry,x-petasos-ignored,retry-after"
+        ),
         "{refused}"
     );
 }

@@ -7,45 +7,77 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use petasos_engine::add_plugin_tools;
-use petasos_hooks::Bus;
 use petasos_hooks::python::{GatewayHook, Plugin, Python, PythonHosts, Selection, Settings};
+use petasos_hooks::{Bus, hook_environment};
 use petasos_sandbox::Supervisor;
 use petasos_testkit::{Reply, Setup, TestServer, within};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// User code for a server: a plugin, and gateway hooks with their events. The directory holds it and what it writes.
-pub(crate) async fn user_code(plugin: &str, hooks: &[(&str, &str)]) -> (PythonHosts, TempDir) {
-    let home = tempfile::tempdir().unwrap();
-    let write = |path: &str, text: &str| {
-        let path = home.path().join(path);
+/// The directory of user code, which holds it and what it writes.
+pub(crate) struct World(TempDir);
+
+impl World {
+    pub(crate) fn new() -> Self {
+        World(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
+    /// Writes a file.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
-    };
-    write("plugins/mine/plugin.yaml", "name: mine\n");
-    write("plugins/mine/__init__.py", plugin);
+    }
+}
+
+/// User code for a server: a plugin, and gateway hooks with their events. The directory holds it and what it writes.
+pub(crate) async fn user_code(plugin: &str, hooks: &[(&str, &str)]) -> (PythonHosts, TempDir) {
+    let world = World::new();
+    let hosts = user_code_in(&world, plugin, hooks, &[]).await;
+    (hosts, world.0)
+}
+
+/// The same in a directory, with variables of its own.
+pub(crate) async fn user_code_in(
+    world: &World,
+    plugin: &str,
+    hooks: &[(&str, &str)],
+    variables: &[(String, String)],
+) -> PythonHosts {
+    world.write("plugins/mine/plugin.yaml", "name: mine\n");
+    world.write("plugins/mine/__init__.py", plugin);
     for (number, (events, code)) in hooks.iter().enumerate() {
-        write(&format!("hooks/hook-{number}/HOOK.yaml"), &format!("events: {events}\n"));
-        write(&format!("hooks/hook-{number}/handler.py"), code);
+        world.write(&format!("hooks/hook-{number}/HOOK.yaml"), &format!("events: {events}\n"));
+        world.write(&format!("hooks/hook-{number}/handler.py"), code);
     }
     let selection = Selection { enabled: vec!["mine".to_owned()], disabled: Vec::new() };
-    let plugins = Plugin::discover(&home.path().join("plugins"), None, &selection);
-    let hooks = GatewayHook::discover(&home.path().join("hooks"));
+    let plugins = Plugin::discover(&world.path().join("plugins"), None, &selection);
+    let hooks = GatewayHook::discover(&world.path().join("hooks"));
     let text =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let mut env: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
-    env.insert("WORLD".to_owned(), home.path().to_str().unwrap().to_owned());
+    env.insert("WORLD".to_owned(), world.path().to_str().unwrap().to_owned());
+    env.extend(variables.iter().cloned());
+    let env = hook_environment(env);
     let python = Python { program: "python3".to_owned(), env, directory: PathBuf::from("/") };
     let settings = Settings { start_time: Duration::from_secs(60), ..Settings::new(python) };
     let hosts = PythonHosts::start(settings, Supervisor::of_tests(), &plugins, &hooks);
     within("the user code", hosts.loaded()).await;
-    (hosts, home)
+    hosts
 }
 
 /// A server with a plugin.
 pub(crate) async fn start(code: &str) -> (TestServer, TempDir) {
+    start_with(code, Setup::default()).await
+}
+
+/// The same, with other settings.
+pub(crate) async fn start_with(code: &str, mut setup: Setup) -> (TestServer, TempDir) {
     let (hosts, home) = user_code(code, &[]).await;
-    let mut setup = Setup::default();
     add_plugin_tools(&mut setup.tools, &hosts, &BTreeSet::new());
     setup.plugin_skills = hosts.skills();
     setup.commands = Some(hosts.clone());

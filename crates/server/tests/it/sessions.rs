@@ -144,3 +144,34 @@ async fn deleting_a_session_interrupts_it_and_removes_everything() {
     assert_eq!(server.client.get("/v1/sessions").await.expect(200)["data"], json!([]));
     server.wait_until_asleep().await;
 }
+
+/// Twelve events of a megabyte each do not fit on one page of eight.
+#[tokio::test]
+async fn a_page_of_events_is_bounded_in_bytes() {
+    let server = TestServer::start().await;
+    let agent = server.agent_with(json!({})).await;
+    let message = |n: usize| json!({ "role": "user", "content": format!("{n}:{}", "x".repeat(1 << 20)) });
+    let messages: Vec<_> = (0..12).map(message).collect();
+    let body = json!({ "agent": { "name": agent }, "messages": messages });
+    let session = server.client.post("/aap/sessions", body).await.expect(201);
+    let session = session["sessionId"].as_str().unwrap();
+    for (order, expected) in [("asc", (0..12).collect::<Vec<usize>>()), ("desc", (0..12).rev().collect())] {
+        let (mut seen, mut cursor, mut pages) = (Vec::new(), String::new(), 0);
+        loop {
+            let path =
+                format!("/v1/sessions/{session}/events?limit=1000&types=user.message&order={order}{cursor}");
+            let page = server.client.get(&path).await.expect(200);
+            assert!(page.to_string().len() < 9 << 20, "{} bytes", page.to_string().len());
+            for event in page["data"].as_array().unwrap() {
+                let text = event["payload"]["content"][0]["text"].as_str().unwrap();
+                seen.push(text.split_once(':').unwrap().0.parse::<usize>().unwrap());
+            }
+            pages += 1;
+            match page["nextCursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        assert_eq!((seen, pages), (expected, 2), "{order}");
+    }
+}

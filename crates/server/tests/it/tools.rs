@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use petasos_core::ids::TenantId;
 use petasos_store::SessionStore;
-use petasos_testkit::{Reply, Setup, TestServer, within};
+use petasos_testkit::{Reply, Setup, TestServer, no_command_below, within};
 use petasos_tools::{SessionWorkspace, Workspaces};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -59,17 +59,6 @@ async fn file(root: &Path, name: &str) -> String {
         }
     })
     .await
-}
-
-/// Waits until a process is gone.
-async fn gone(pid: &str) {
-    let stat = format!("/proc/{pid}/stat");
-    within(&format!("the end of process {pid}"), async {
-        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z")) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -188,11 +177,12 @@ async fn an_interrupt_ends_a_command_with_everything_it_has_started() {
     server.model.script([Reply::tool_call("terminal", json!({ "command": command }))]);
     let mut stream = server.client.stream(&session, "").await;
     server.client.message(&session, "go").await.expect(200);
-    let (parent, child) = (file(workspaces.path(), "parent").await, file(workspaces.path(), "child").await);
+    for name in ["parent", "child"] {
+        file(workspaces.path(), name).await;
+    }
     server.client.event(&session, json!({ "type": "user.interrupt" })).await.expect(200);
     assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("end_turn"));
-    gone(&parent).await;
-    gone(&child).await;
+    no_command_below(workspaces.path()).await;
 }
 
 #[tokio::test]
@@ -220,8 +210,9 @@ async fn a_hundred_sessions_run_commands_at_once_and_leave_no_process() {
     });
     join_all(turns).await;
     for number in 0..100 {
-        gone(&file(workspaces.path(), &format!("run-{number}.pid")).await).await;
+        file(workspaces.path(), &format!("run-{number}.pid")).await;
     }
+    no_command_below(workspaces.path()).await;
 }
 
 #[tokio::test]
@@ -292,10 +283,10 @@ async fn start_in_the_background(server: &TestServer, session: &str, command: &s
     stream.until_idle().await;
 }
 
-/// Starts one that goes on, and returns its process.
-async fn in_the_background(server: &TestServer, session: &str, workspaces: &Path) -> String {
+/// Starts one that goes on, and waits until it runs.
+async fn in_the_background(server: &TestServer, session: &str, workspaces: &Path) {
     start_in_the_background(server, session, "echo $$ > pid; sleep 600").await;
-    file(workspaces, "pid").await
+    file(workspaces, "pid").await;
 }
 
 fn session_workspace(agent: &str, session: &str) -> SessionWorkspace {
@@ -329,18 +320,18 @@ async fn what_belongs_to_a_session_alone_goes_with_it() {
 
     let session = server.client.session(&agent).await;
     let path = Workspaces::new(workspaces.path().to_owned()).path_of(&session_workspace(&agent, &session));
-    let pid = in_the_background(&server, &session, workspaces.path()).await;
+    in_the_background(&server, &session, workspaces.path()).await;
     server.client.post(&format!("/v1/sessions/{session}/archive"), json!({})).await.expect(200);
-    gone(&pid).await;
+    no_command_below(&path).await;
     assert!(path.join("pid").exists(), "an archived session keeps its files");
     server.client.delete(&format!("/v1/sessions/{session}")).await;
     vanishes(&path).await;
 
     let session = server.client.session(&agent).await;
     let path = Workspaces::new(workspaces.path().to_owned()).path_of(&session_workspace(&agent, &session));
-    let pid = in_the_background(&server, &session, workspaces.path()).await;
+    in_the_background(&server, &session, workspaces.path()).await;
     server.client.delete(&format!("/v1/sessions/{session}")).await;
-    gone(&pid).await;
+    no_command_below(&path).await;
     vanishes(&path).await;
 
     // The user's command, whose session was deleted before all that, still listens.

@@ -149,5 +149,39 @@ async fn a_search_engine_is_asked_if_there_is_one() {
 
     let server = start(&[], None).await;
     let (text, is_error) = call(&server, "web_search", json!({ "query": "hats" })).await;
-    assert!(is_error && text.contains("web.search"), "{text}");
+    assert!(is_error && text.contains("There is no tool web_search"), "{text}");
+    let told = server.model.requests()[0].body["tools"].clone();
+    let names: Vec<&str> =
+        told.as_array().unwrap().iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
+    assert!(!names.contains(&"web_search") && names.contains(&"web_extract"), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_page_is_read_when_a_person_says_so_if_the_server_asks() {
+    let web = web().await;
+    let mut setup = Setup::default();
+    let pages = client(&["127.0.0.1"]);
+    setup.tools = setup.tools.with_web(pages.clone(), None).asking_before_web_extract(pages);
+    let server = TestServer::start_with(setup).await;
+    let page = Reply::tool_call("web_extract", json!({ "url": format!("{web}/page") }));
+    let session = server.session().await;
+    server.model.script([page.clone(), Reply::text("Done.")]);
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    assert_eq!(stream.until_idle().await.last().unwrap().stop(), Some("requires_action"));
+    let detail = server.client.get(&format!("/v1/sessions/{session}")).await.expect(200);
+    let action = &detail["pendingActions"][0];
+    assert_eq!((&action["type"], &action["tool"]), (&json!("tool_confirmation"), &json!("web_extract")));
+    let allow = json!({ "type": "user.tool_confirmation", "tool_use_id": action["id"], "result": "allow" });
+    server.client.event(&session, allow).await.expect(200);
+    let frames = stream.until_idle().await;
+    let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    assert!(result.text().contains("# Hello"), "{}", result.text());
+    // An agent whose policy allows it is not asked.
+    let policy = json!({ "name": "web_extract", "permissionPolicy": { "type": "always_allow" } });
+    let agent =
+        server.agent_with(json!({ "tools": [{ "type": "agent_toolset", "configs": [policy] }] })).await;
+    let session = server.client.session(&agent).await;
+    let (text, is_error) = self::result(&server, &session, page).await;
+    assert!(!is_error && text.contains("# Hello"), "{text}");
 }

@@ -45,6 +45,11 @@ pub struct DeliveryFilter {
 pub struct DueRequest {
     /// The present.
     pub now: Timestamp,
+    /// The latest time to which a first attempt can have been put off. One that is due later was written by a clock that
+    /// was ahead, and is due now.
+    pub first_latest: Timestamp,
+    /// The same for further attempts.
+    pub again_latest: Timestamp,
     /// At most this many that were not tried yet.
     pub first: usize,
     /// At most this many that were.

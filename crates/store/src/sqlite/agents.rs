@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use petasos_core::agent::AgentVersion;
+use petasos_core::agent::{AgentVersion, StoredDefinition};
 use petasos_core::ids::{AgentId, TenantId};
 use rusqlite::{Connection, Row, params};
 
@@ -110,7 +110,7 @@ fn insert_version(connection: &Connection, agent: &AgentVersion) -> rusqlite::Re
     let sql = "INSERT INTO agent_versions (tenant, id, version, definition, updated_at, checksum)
         VALUES (?, ?, ?, ?, ?, ?)";
     let (tenant, id, updated_at) = (agent.tenant.as_str(), agent.id.as_str(), Nanos(agent.updated_at));
-    let definition = json(&agent.definition)?;
+    let definition = json(&StoredDefinition(agent.definition.clone()))?;
     let checksum = checksum::of(&[&tenant, &id, &agent.version, &definition, &updated_at])?;
     let values = params![tenant, id, agent.version, definition, updated_at, checksum];
     statement::execute(connection, sql, values).map(drop)
@@ -187,11 +187,14 @@ fn list(
     );
     let (tenant, count) = (tenant.as_str(), limit(wanted.saturating_add(1)));
     let rows = match start {
-        Some(place) => statement::all(connection, &sql, params![tenant, count, place.at, place.id], read_row),
-        None => statement::all(connection, &sql, params![tenant, count], read_row),
+        Some(place) => {
+            let values = params![tenant, count, place.at, place.id];
+            statement::page(connection, &sql, values, wanted, read_row)
+        }
+        None => statement::page(connection, &sql, params![tenant, count], wanted, read_row),
     };
     let rows = rows.map_err(unreadable(connection, "an agent of the list"))?;
-    cursor::page(Listing::Agents, wanted, rows, |agent| {
+    cursor::page(Listing::Agents, rows, |agent| {
         let at = Nanos(agent.created_at).value().map_err(failed("list agents"))?;
         Ok(Place { at, id: agent.id.to_string() })
     })
@@ -207,9 +210,9 @@ fn versions(
     let sql =
         format!("{SELECT} WHERE a.tenant = ? AND a.id = ? AND v.version < ? ORDER BY v.version DESC LIMIT ?");
     let values = params![tenant.as_str(), id.as_str(), below, limit(wanted.saturating_add(1))];
-    let rows =
-        statement::all(connection, &sql, values, read_row).map_err(unreadable(connection, what(id)))?;
-    cursor::page(Listing::AgentVersions, wanted, rows, |agent| {
+    let rows = statement::page(connection, &sql, values, wanted, read_row)
+        .map_err(unreadable(connection, what(id)))?;
+    cursor::page(Listing::AgentVersions, rows, |agent| {
         Ok(Place { at: i64::from(agent.version), id: agent.id.to_string() })
     })
 }
@@ -223,11 +226,12 @@ fn archive(connection: &Connection, tenant: &TenantId, id: &AgentId, at: Option<
 fn read_row(row: &Row<'_>) -> rusqlite::Result<AgentVersion> {
     checksum::check(row, 5, Checksum::default().columns(row, 0..5)?.finish())?;
     let AgentRow { created_at, archived_at, .. } = AgentRow::from_columns(row, 6)?;
+    let Json(StoredDefinition(definition)) = row.get(3)?;
     Ok(AgentVersion {
         tenant: row.get::<_, Parsed<_>>(0)?.0,
         id: row.get::<_, Parsed<_>>(1)?.0,
         version: row.get(2)?,
-        definition: row.get::<_, Json<_>>(3)?.0,
+        definition,
         created_at,
         updated_at: row.get::<_, Nanos>(4)?.0,
         archived_at,

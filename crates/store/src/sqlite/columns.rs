@@ -10,6 +10,7 @@ use rusqlite::{Connection, ErrorCode, ToSql};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::full_disk::{WriteFailure, write_failure};
 use crate::error::Error;
 
 /// Turns what went wrong into an error that says what was being done.
@@ -17,7 +18,13 @@ pub(super) fn failed<E>(context: impl Into<String>) -> impl FnOnce(E) -> Error
 where
     E: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    move |error| Error::Failed { context: context.into(), source: error.into() }
+    move |error| {
+        let (context, source) = (context.into(), error.into());
+        match write_failure(&*source) {
+            WriteFailure::Full => Error::Full { context, source },
+            _ => Error::Failed { context, source },
+        }
+    }
 }
 
 /// Turns what went wrong with reading into an error that tells a damaged database from one that could not be read.

@@ -3,6 +3,7 @@
 //! A cursor names a row by its sort key, not by its number, so rows added elsewhere shift nothing. It carries
 //! which kind of listing made it, and is refused by the others. Any text at all may come in.
 
+use super::statement::PageRows;
 use crate::contract::{Cursor, Page, PageRequest};
 use crate::error::{Error, Result};
 
@@ -68,17 +69,15 @@ pub(super) fn start(listing: Listing, page: &PageRequest) -> Result<Option<Place
     page.after.as_ref().map(|cursor| decode(listing, cursor)).transpose()
 }
 
-/// Makes a page of rows, of which one more than wanted was read to see whether there is a next page.
+/// Makes a page of rows.
 pub(super) fn page<T>(
     listing: Listing,
-    limit: usize,
-    mut rows: Vec<T>,
+    found: PageRows<T>,
     place: impl Fn(&T) -> Result<Place>,
 ) -> Result<Page<T>> {
-    let more = rows.len() > limit;
-    rows.truncate(limit);
+    let PageRows { rows, has_more } = found;
     let next = match rows.last() {
-        Some(last) if more => Some(encode(listing, &place(last)?)),
+        Some(last) if has_more => Some(encode(listing, &place(last)?)),
         _ => None,
     };
     Ok(Page { items: rows, next })

@@ -145,9 +145,9 @@ fn list(
         ORDER BY created_at {direction}, id {direction} LIMIT ?"
     );
     let values = params![tenant.as_str(), at, id, limit(wanted.saturating_add(1))];
-    let rows = statement::all(connection, &sql, values, read_row)
+    let rows = statement::page(connection, &sql, values, wanted, read_row)
         .map_err(unreadable(connection, "a customer".to_owned()))?;
-    cursor::page(Listing::Customers, wanted, rows, |customer| {
+    cursor::page(Listing::Customers, rows, |customer| {
         let at = Nanos(customer.created_at).value().map_err(failed("list customers"))?;
         Ok(Place { at, id: customer.id.clone() })
     })

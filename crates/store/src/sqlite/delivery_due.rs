@@ -17,27 +17,31 @@ const QUEUES: [&str; 2] = ["due_at IS NOT NULL AND tries = 0", "due_at IS NOT NU
 pub(super) fn due(connection: &Connection, request: &DueRequest) -> Result<Due> {
     let mut due = Due::default();
     let mut busy = request.busy.clone();
-    for (queue, wanted) in QUEUES.into_iter().zip([request.first, request.again]) {
-        take(connection, queue, request.now, wanted, &mut busy, &mut due.deliveries)?;
+    let wanted = [(request.first, request.first_latest), (request.again, request.again_latest)];
+    for (queue, (wanted, latest)) in QUEUES.into_iter().zip(wanted) {
+        let before = due.deliveries.len();
+        take(connection, (queue, "due_at <= ?"), request.now, wanted, &mut busy, &mut due.deliveries)?;
+        let wanted = wanted.saturating_sub(due.deliveries.len() - before);
+        take(connection, (queue, "due_at > ?"), latest, wanted, &mut busy, &mut due.deliveries)?;
         let next_at = next_at(connection, queue, request.now)?;
         due.next_at = [due.next_at, next_at].into_iter().flatten().min();
     }
     Ok(due)
 }
 
-/// Takes up to `wanted` deliveries whose lanes are free.
+/// Takes up to `wanted` deliveries whose lanes are free and whose time is as the queue's second condition says.
 fn take(
     connection: &Connection,
-    queue: &str,
-    now: Timestamp,
+    (queue, is_due): (&str, &str),
+    at: Timestamp,
     wanted: usize,
     busy: &mut HashSet<String>,
     taken: &mut Vec<DueDelivery>,
 ) -> Result<()> {
     let context = "a delivery that is due";
-    let sql = format!("SELECT {COLUMNS} FROM deliveries WHERE {queue} AND due_at <= ? ORDER BY due_at");
+    let sql = format!("SELECT {COLUMNS} FROM deliveries WHERE {queue} AND {is_due} ORDER BY due_at");
     let mut statement = connection.prepare_cached(&sql).map_err(failed("look for due deliveries"))?;
-    let mut rows = statement.query(params![Nanos(now)]).map_err(failed("look for due deliveries"))?;
+    let mut rows = statement.query(params![Nanos(at)]).map_err(failed("look for due deliveries"))?;
     let mut left = wanted;
     while left > 0
         && let Some(row) = rows.next().map_err(unreadable(connection, context))?

@@ -3,7 +3,7 @@
 use petasos_core::delivery::{Delivery, DeliveryStatus};
 use petasos_core::ids::TenantId;
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, Row, params_from_iter};
 
 use super::columns::{Nanos, failed, limit, unreadable};
 use super::cursor::{self, Listing, Place};
@@ -22,9 +22,10 @@ pub(super) fn list(
 ) -> Result<Page<Delivery>> {
     let (sql, mut values) = select(tenant, filter, start);
     values.push(Value::Integer(limit(wanted.saturating_add(1))));
-    let rows = statement::all(connection, &sql, params_from_iter(values), |row| Ok(read_row(row)?.delivery))
+    let read = |row: &Row<'_>| Ok(read_row(row)?.delivery);
+    let rows = statement::page(connection, &sql, params_from_iter(values), wanted, read)
         .map_err(unreadable(connection, "a delivery of the list"))?;
-    cursor::page(Listing::Deliveries, wanted, rows, |delivery| {
+    cursor::page(Listing::Deliveries, rows, |delivery| {
         let at = Nanos(delivery.created_at).value().map_err(failed("list deliveries"))?;
         Ok(Place { at, id: delivery.id.to_string() })
     })

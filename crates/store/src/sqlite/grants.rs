@@ -33,6 +33,25 @@ impl GrantStore for SqliteStore {
         Box::pin(self.readers().read(read))
     }
 
+    fn agent_grants<'a>(
+        &'a self,
+        tenant: &'a TenantId,
+        agent_id: &'a AgentId,
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>>> {
+        let (tenant, agent_id) = (tenant.clone(), agent_id.clone());
+        let read = move |connection: &Connection| {
+            let sql = "SELECT tenant, agent_id, user_id, tool, created_at, checksum FROM grants
+                WHERE tenant = ? AND agent_id = ? ORDER BY user_id, tool";
+            let read_row = |row: &Row<'_>| {
+                checksum::check(row, 5, Checksum::default().columns(row, 0..5)?.finish())?;
+                Ok((row.get(2)?, row.get(3)?))
+            };
+            statement::all(connection, sql, params![tenant.as_str(), agent_id.as_str()], read_row)
+                .map_err(unreadable(connection, format!("a grant to agent {agent_id}")))
+        };
+        Box::pin(self.readers().read(read))
+    }
+
     fn revoke_grant<'a>(
         &'a self,
         tenant: &'a TenantId,

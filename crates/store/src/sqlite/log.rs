@@ -10,7 +10,7 @@ use super::columns::{Nanos, Unsigned, damaged, failed, nanos, unreadable};
 use super::grants::{grant, granted};
 use super::sessions::{self, Found, update_view, what};
 use super::{SqliteStore, deliveries, log_range, message_index, runs, statement, usage};
-use crate::contract::{Append, Checkpoint, EventLog, EventQuery};
+use crate::contract::{Append, Checkpoint, EventBatch, EventLog, EventQuery};
 use crate::error::{Error, Result};
 
 impl EventLog for SqliteStore {
@@ -31,11 +31,11 @@ impl EventLog for SqliteStore {
         &'a self,
         session_id: &'a SessionId,
         query: EventQuery,
-    ) -> BoxFuture<'a, Result<Vec<Event>>> {
+    ) -> BoxFuture<'a, Result<EventBatch>> {
         let id = session_id.clone();
         Box::pin(self.readers().read(move |connection| match sessions::find(connection, &id)? {
             Some(found) => log_range::read(connection, &found, &query),
-            None => Ok(Vec::new()),
+            None => Ok(EventBatch::default()),
         }))
     }
 

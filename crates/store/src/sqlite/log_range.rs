@@ -11,7 +11,7 @@ use super::checksum::{self, Checksum};
 use super::columns::{Json, Nanos, Unsigned, damaged, time, unreadable};
 use super::sessions::{Found, what};
 use super::statement;
-use crate::contract::{EventQuery, Order};
+use crate::contract::{EventBatch, EventQuery, Order};
 use crate::error::Result;
 
 /// The sequences that a reading has yet to see, both ends included.
@@ -52,14 +52,14 @@ impl Expected {
 }
 
 /// Reads the events that are asked for, or says what is wrong with the log.
-pub(super) fn read(connection: &Connection, found: &Found, query: &EventQuery) -> Result<Vec<Event>> {
+pub(super) fn read(connection: &Connection, found: &Found, query: &EventQuery) -> Result<EventBatch> {
     let id = &found.record.header.id;
     let expected = Expected::of(query, found.record.view.last_sequence);
     if expected.is_empty() || query.limit == 0 {
-        return Ok(Vec::new());
+        return Ok(EventBatch::default());
     }
     match scan(connection, found.key, id, query, expected).map_err(unreadable(connection, log_of(id)))? {
-        Scan::Whole(events) => Ok(events),
+        Scan::Whole(batch) => Ok(batch),
         Scan::Gap { expected } => {
             Err(damaged(connection, log_of(id), format!("event {expected} is missing")))
         }
@@ -86,7 +86,7 @@ fn log_of(id: &SessionId) -> String {
 }
 
 enum Scan {
-    Whole(Vec<Event>),
+    Whole(EventBatch),
     Gap { expected: u64 },
     Surplus,
 }
@@ -110,13 +110,13 @@ fn scan(
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params![key, Unsigned(expected.first), Unsigned(expected.last)])?;
     let named = Checksum::default().values(&[&id.as_str()])?;
-    let mut events = Vec::new();
+    let (mut events, mut bytes) = (Vec::new(), 0_usize);
     while events.len() < query.limit {
         let (due, row) = match (expected.next(), rows.next()?) {
             (Some(due), Some(row)) => (due, row),
             (Some(expected), None) => return Ok(Scan::Gap { expected }),
             (None, Some(_)) => return Ok(Scan::Surplus),
-            (None, None) => break,
+            (None, None) => return Ok(Scan::Whole(EventBatch { events, has_more: false })),
         };
         if row.get::<_, Unsigned>(0)?.0 != due {
             return Ok(Scan::Gap { expected: due });
@@ -124,10 +124,14 @@ fn scan(
         check(row, 0, named.clone())?;
         let name = row.get_ref(1)?.as_str()?;
         if query.types.is_empty() || query.types.iter().any(|wanted| wanted == name) {
+            bytes = bytes.saturating_add(row.get_ref(3)?.as_bytes()?.len());
+            if bytes > query.max_bytes && !events.is_empty() {
+                return Ok(Scan::Whole(EventBatch { events, has_more: true }));
+            }
             events.push(event(row, id, due)?);
         }
     }
-    Ok(Scan::Whole(events))
+    Ok(Scan::Whole(EventBatch { events, has_more: !expected.is_empty() }))
 }
 
 /// Checks the columns `sequence`, `type`, `created_at`, `payload`, `processed_at` and `checksum` of a row, the first of

@@ -13,6 +13,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::checksum::Checksum;
 use super::columns::{Json, Nanos, Parsed, Unsigned, failed, limit, unreadable};
+use super::index_attempts::{Step, step};
 use super::{SqliteStore, log_range, message_rank, message_words, scopes, statement};
 use crate::contract::{MessageHit, MessageOrder, MessageQuery, MessageRole, MessageSearch};
 use crate::error::Result;
@@ -21,9 +22,11 @@ use crate::error::Result;
 const SEQUENCE_BITS: u32 = 28;
 const SEQUENCES: i64 = 1 << SEQUENCE_BITS;
 /// How many messages go into the index at once.
-const BATCH: i64 = 512;
-/// How many batches a search waits for at most. More only wait in a store whose index is being made.
-const BATCHES_BEFORE_SEARCH: usize = 16;
+pub(super) const BATCH: i64 = 512;
+/// How many bytes of messages go into the index at once, but for the last message. All of them are in memory.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// How many steps of two for a batch a search waits for at most. More only wait in a store whose index is being made.
+const STEPS_BEFORE_SEARCH: usize = 32;
 /// How many messages are compared to find the best.
 const COMPARED: usize = 300;
 
@@ -35,11 +38,11 @@ impl MessageSearch for SqliteStore {
     ) -> BoxFuture<'a, Result<Vec<MessageHit>>> {
         let scope = scope.clone();
         Box::pin(async move {
-            for _ in 0..BATCHES_BEFORE_SEARCH {
-                if self.readers().read(|connection| waiting(connection, 1)).await? == 0 {
+            for _ in 0..STEPS_BEFORE_SEARCH {
+                let waits = self.readers().read(|connection| waiting(connection, 1)).await? > 0;
+                if !waits || self.writer().write(|connection| step(connection, 1)).await? == Step::SetAside {
                     break;
                 }
-                self.writer().write(|connection| index(connection, BATCH)).await?;
             }
             let search = move |connection: &Connection| {
                 let read = search(connection, &scope, &query);
@@ -91,14 +94,11 @@ pub(super) fn forget(
 
 /// Indexes a batch of messages, if that many wait, and says whether there may be more.
 pub(super) fn index_batch(connection: &Connection) -> Result<bool> {
-    if waiting(connection, BATCH)? < BATCH {
-        return Ok(false);
-    }
-    index(connection, BATCH).map(|()| true)
+    Ok(step(connection, BATCH)? == Step::More)
 }
 
 /// How many messages wait, counted up to a bound.
-fn waiting(connection: &Connection, most: i64) -> Result<i64> {
+pub(super) fn waiting(connection: &Connection, most: i64) -> Result<i64> {
     let sql = "SELECT count(*) FROM (SELECT 1 FROM unindexed_messages LIMIT ?)";
     let count = statement::first(connection, sql, [most], |row| row.get(0));
     Ok(count.map_err(failed("count the messages to index"))?.unwrap_or_default())
@@ -111,30 +111,9 @@ struct Waiting {
     payload: Option<String>,
 }
 
-/// Indexes at most so many messages.
-fn index(connection: &Connection, most: i64) -> Result<()> {
-    run_index(connection, most).map_err(failed("index messages"))
-}
-
-fn run_index(connection: &Connection, most: i64) -> rusqlite::Result<()> {
-    // In the order of their ids, which the index wants.
-    let sql = "SELECT unindexed_messages.id, tenant, agent_id, user_id, payload FROM unindexed_messages
-        LEFT JOIN sessions ON sessions.key = unindexed_messages.id / ?1
-        LEFT JOIN events ON events.session = unindexed_messages.id / ?1
-            AND events.sequence = unindexed_messages.id % ?1
-        ORDER BY unindexed_messages.id LIMIT ?2";
-    let waiting = statement::all(connection, sql, [SEQUENCES, most], |row| {
-        let tenant: Option<Parsed<_>> = row.get(1)?;
-        let agent_id: Option<Parsed<_>> = row.get(2)?;
-        let user_id: Option<String> = row.get(3)?;
-        let scope = match (tenant, agent_id, user_id) {
-            (Some(Parsed(tenant)), Some(Parsed(agent_id)), Some(user_id)) => {
-                Some(UserScope { tenant, agent_id, user_id })
-            }
-            _ => None,
-        };
-        Ok(Waiting { id: row.get(0)?, scope, payload: row.get(4)? })
-    })?;
+/// Indexes at most so many messages, and at least one.
+pub(super) fn index(connection: &Connection, most: i64) -> rusqlite::Result<()> {
+    let waiting = next_messages(connection, most)?;
     let Some(last) = waiting.last().map(|waiting| waiting.id) else { return Ok(()) };
     let mut keys: HashMap<UserScope, i64> = HashMap::new();
     for Waiting { id, scope, payload } in waiting {
@@ -153,6 +132,40 @@ fn run_index(connection: &Connection, most: i64) -> rusqlite::Result<()> {
         statement::execute(connection, sql, params![id, label, message_words::indexed(&text)])?;
     }
     statement::execute(connection, "DELETE FROM unindexed_messages WHERE id <= ?", [last]).map(drop)
+}
+
+/// The messages that wait longest, up to a number and a size.
+fn next_messages(connection: &Connection, most: i64) -> rusqlite::Result<Vec<Waiting>> {
+    // In the order of their ids, which the index wants.
+    let sql = "SELECT unindexed_messages.id, tenant, agent_id, user_id, payload FROM unindexed_messages
+        LEFT JOIN sessions ON sessions.key = unindexed_messages.id / ?1
+        LEFT JOIN events ON events.session = unindexed_messages.id / ?1
+            AND events.sequence = unindexed_messages.id % ?1
+        ORDER BY unindexed_messages.id LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([SEQUENCES, most])?;
+    let (mut messages, mut bytes) = (Vec::new(), 0);
+    while bytes < BATCH_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let message = read_waiting(row)?;
+        bytes += message.payload.as_ref().map_or(0, String::len);
+        messages.push(message);
+    }
+    Ok(messages)
+}
+
+fn read_waiting(row: &Row<'_>) -> rusqlite::Result<Waiting> {
+    let tenant: Option<Parsed<_>> = row.get(1)?;
+    let agent_id: Option<Parsed<_>> = row.get(2)?;
+    let user_id: Option<String> = row.get(3)?;
+    let scope = match (tenant, agent_id, user_id) {
+        (Some(Parsed(tenant)), Some(Parsed(agent_id)), Some(user_id)) => {
+            Some(UserScope { tenant, agent_id, user_id })
+        }
+        _ => None,
+    };
+    Ok(Waiting { id: row.get(0)?, scope, payload: row.get(4)? })
 }
 
 fn search(

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/009_routines.sql"),
     include_str!("migrations/010_amendments.sql"),
     include_str!("migrations/011_tags.sql"),
+    include_str!("migrations/012_recovery.sql"),
 ];
 
 /// The version that this release writes.

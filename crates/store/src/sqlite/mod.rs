@@ -14,11 +14,14 @@ mod connection;
 mod create;
 mod cursor;
 mod customers;
+mod database_file;
 mod deliveries;
 mod delivery_due;
 mod delivery_list;
 mod delivery_rows;
+mod full_disk;
 mod grants;
+mod index_attempts;
 mod inspect;
 mod keys;
 mod lock;
@@ -30,6 +33,7 @@ mod message_rank;
 mod message_words;
 mod migrate;
 mod readers;
+mod recovery;
 mod routines;
 mod runs;
 mod scopes;
@@ -106,6 +110,7 @@ impl SqliteStore {
         if migrate::migrate(&connection, migrate::known_version()).map_err(failed(context()))? {
             tracing::info!(path = %path.display(), version = migrate::known_version(), "migrated the database");
         }
+        index_attempts::count_death(&connection).map_err(failed(context()))?;
         let writer = Writer::start(connection, lock, keep_house)?;
         let shared = Shared { readers: Readers::new(path, readers), writer, backups: Arc::default() };
         Ok(SqliteStore { shared: Arc::new(shared) })
@@ -138,6 +143,10 @@ impl SqliteStore {
 impl Observe for SqliteStore {
     fn stats(&self) -> Stats {
         self.writer().stats()
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.writer().problem()
     }
 }
 

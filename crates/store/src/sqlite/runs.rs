@@ -249,7 +249,10 @@ fn list(
         ORDER BY created_at DESC, id DESC LIMIT ?5";
     let (at, id) = start.map_or((None, String::new()), |place| (Some(place.at), place.id));
     let values = params![tenant.as_str(), routine_id.as_str(), at, id, limit(most.saturating_add(1))];
-    cursor::page(Listing::Runs, most, select(connection, which, values)?, |run| {
+    let sql = format!("SELECT {COLUMNS} FROM runs {which}");
+    let rows =
+        statement::page(connection, &sql, values, most, read_row).map_err(unreadable(connection, "runs"))?;
+    cursor::page(Listing::Runs, rows, |run| {
         let at = Nanos(run.created_at).value().map_err(failed("list runs"))?;
         Ok(Place { at, id: run.id.to_string() })
     })

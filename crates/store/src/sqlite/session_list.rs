@@ -64,9 +64,9 @@ pub(super) fn list(
         id = row.get(0)?;
         read_row(row)
     };
-    let rows = statement::all(connection, &sql, params_from_iter(values), read_row);
+    let rows = statement::page(connection, &sql, params_from_iter(values), wanted, read_row);
     let rows = rows.map_err(unreadable(connection, format!("session {id}")))?;
-    cursor::page(Listing::Sessions, wanted, rows, |session| {
+    cursor::page(Listing::Sessions, rows, |session| {
         let at = Nanos(session.header.created_at).value().map_err(failed("list sessions"))?;
         Ok(Place { at, id: session.header.id.to_string() })
     })

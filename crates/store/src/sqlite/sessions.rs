@@ -12,7 +12,8 @@ use super::columns::{
 use super::cursor::{self, Listing};
 use super::{SqliteStore, agents, log, log_range, message_index, session_list, statement};
 use crate::contract::{
-    Append, Asleep, EventQuery, Expiring, Order, Page, PageRequest, SessionFilter, SessionStore,
+    Append, Asleep, EventQuery, Expiring, LOG_BATCH_BYTES, Order, Page, PageRequest, SessionFilter,
+    SessionStore,
 };
 use crate::error::{Error, Result};
 
@@ -224,6 +225,7 @@ fn asleep(
         types: Vec::new(),
         order: Order::Ascending,
         limit,
+        max_bytes: LOG_BATCH_BYTES,
     };
     let events = log_range::read(connection, &found, &query)?;
     Ok(Some(Asleep { record: found.record, agent, checkpoint, events }))

@@ -7,6 +7,7 @@
 mod batch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -15,8 +16,10 @@ use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 
-use self::batch::Job;
+use self::batch::{Job, Outcome};
 use super::columns::failed;
+use super::database_file::DatabaseFile;
+use super::full_disk::has_no_room;
 use super::lock::Lock;
 use crate::contract::Stats;
 use crate::error::{Error, Result};
@@ -47,6 +50,8 @@ impl Writer {
     pub(super) fn start(connection: Connection, lock: Lock, chore: Chore) -> Result<Writer> {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let desk = Arc::new(Desk {
+            file: DatabaseFile::of(&connection),
+            problem: Mutex::default(),
             connection: Mutex::new(Some(connection)),
             under_way: AtomicUsize::new(0),
             commits: AtomicU64::new(0),
@@ -102,6 +107,11 @@ impl Writer {
         }
     }
 
+    /// Why no write is taken now, if that is so.
+    pub(super) fn problem(&self) -> Option<String> {
+        lock_of(&self.desk.problem).clone()
+    }
+
     /// What has been written so far, and what waits.
     pub(super) fn stats(&self) -> Stats {
         let waiting =
@@ -134,6 +144,10 @@ struct Desk {
     under_way: AtomicUsize,
     commits: AtomicU64,
     writes: AtomicU64,
+    /// The file that was opened; none for a database in memory.
+    file: Option<DatabaseFile>,
+    /// Why the last writes failed, if that concerns all writes.
+    problem: Mutex<Option<String>>,
 }
 
 impl Desk {
@@ -149,7 +163,25 @@ impl Desk {
     fn serve(&self, connection: &Connection, batch: Vec<Box<dyn Job>>) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.writes.fetch_add(batch.len() as u64, Ordering::Relaxed);
-        batch::serve(connection, batch);
+        match self.file.as_ref().map_or(Ok(()), DatabaseFile::check) {
+            Ok(()) => {
+                let has_no_room = || self.file.as_ref().is_some_and(|file| has_no_room(file.path()));
+                batch::serve(connection, batch, &has_no_room, &|outcome| self.note(outcome));
+            }
+            Err(replaced) => {
+                tracing::error!(error = %replaced, writes = batch.len(), "writes were refused");
+                self.note(Outcome::Problem(replaced.to_string()));
+                batch::refuse(batch, self.file.as_ref().map(DatabaseFile::path).unwrap_or(Path::new("")));
+            }
+        }
+    }
+
+    fn note(&self, outcome: Outcome) {
+        match outcome {
+            Outcome::Written => *lock_of(&self.problem) = None,
+            Outcome::Problem(problem) => *lock_of(&self.problem) = Some(problem),
+            Outcome::NothingWritten => {}
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use petasos_core::delivery::{Attempt, Delivery, DeliveryStatus, NewDelivery, Sub
 use petasos_core::ids::DeliveryId;
 
 use super::make::{append, at, page, session, session_id, tenant, user_message};
-use crate::{AfterAttempt, Attempted, DeliveryFilter, DueRequest, Error, Outbox, Store};
+use crate::{AfterAttempt, Attempted, DeliveryFilter, Error, Outbox, Store};
 
 /// A delivery of an event of a session.
 pub(super) fn event(id: &str, session: &str, offset: u64) -> NewDelivery {
@@ -179,6 +179,6 @@ pub async fn deliveries_outlive_their_session(store: &impl Store) {
     store.create_session(session("one", 0)).await.unwrap();
     append_with(store, "one", 0, vec![event("d", "one", 0)]).await;
     assert!(store.delete_session(&tenant("default"), &session_id("one")).await.unwrap());
-    let request = DueRequest { now: at(9), first: 9, again: 9, busy: Default::default() };
+    let request = super::delivery_order::wanted(9, 9, 9);
     assert_eq!(store.due_deliveries(request).await.unwrap().deliveries.len(), 1);
 }

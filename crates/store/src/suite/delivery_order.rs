@@ -17,9 +17,21 @@ async fn two_sessions(store: &impl Store) {
     }
 }
 
+/// A request at a time that nothing was put off from for longer than a day.
+pub(super) fn wanted(now: i64, first: usize, again: usize) -> DueRequest {
+    let latest = at(now + 24 * 3600);
+    DueRequest {
+        now: at(now),
+        first_latest: latest,
+        again_latest: latest,
+        first,
+        again,
+        busy: HashSet::new(),
+    }
+}
+
 async fn due(store: &impl Store, now: i64) -> Due {
-    let request = DueRequest { now: at(now), first: 9, again: 9, busy: HashSet::new() };
-    store.due_deliveries(request).await.unwrap()
+    store.due_deliveries(wanted(now, 9, 9)).await.unwrap()
 }
 
 fn ids(due: &Due) -> Vec<&str> {
@@ -51,6 +63,16 @@ pub async fn a_failed_delivery_holds_up_its_session_and_nobody_else(store: &impl
     assert_eq!(ids(&due(store, 20_000).await), ["one0", "two0"]);
 }
 
+pub async fn what_a_clock_put_off_that_was_ahead_is_due(store: &impl Store) {
+    two_sessions(store).await;
+    store.record_attempt(attempted("one0", AfterAttempt::Again(at(500_000)), 490_000)).await.unwrap();
+    assert_eq!(ids(&due(store, 499_000).await), ["two0"]);
+    // The clock was set back by days.
+    assert_eq!(ids(&due(store, 9000).await), ["one0", "two0"]);
+    let found = store.due_deliveries(wanted(9000, 9, 0)).await.unwrap();
+    assert_eq!(ids(&found), ["two0"], "there is no place for it");
+}
+
 pub async fn a_dead_delivery_lets_the_next_one_go(store: &impl Store) {
     two_sessions(store).await;
     store.record_attempt(attempted("one0", AfterAttempt::Dead, 9000)).await.unwrap();
@@ -61,7 +83,7 @@ pub async fn busy_lanes_are_left_out(store: &impl Store) {
     two_sessions(store).await;
     store.add_delivery(callback("d", "run_1", "one")).await.unwrap();
     let busy = HashSet::from(["one".to_owned()]);
-    let request = DueRequest { now: at(9000), first: 9, again: 9, busy };
+    let request = DueRequest { busy, ..wanted(9000, 9, 9) };
     let found = store.due_deliveries(request).await.unwrap();
     assert_eq!(ids(&found), ["d", "two0"]);
 }
@@ -69,7 +91,7 @@ pub async fn busy_lanes_are_left_out(store: &impl Store) {
 pub async fn failed_deliveries_do_not_take_the_places_of_new_ones(store: &impl Store) {
     two_sessions(store).await;
     store.record_attempt(attempted("one0", AfterAttempt::Again(at(1)), 0)).await.unwrap();
-    let request = |first, again| DueRequest { now: at(9000), first, again, busy: HashSet::new() };
+    let request = |first, again| wanted(9000, first, again);
     for (first, again, expected) in
         [(1, 1, vec!["one0", "two0"]), (1, 0, vec!["two0"]), (0, 1, vec!["one0"]), (0, 0, vec![])]
     {

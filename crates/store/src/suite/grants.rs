@@ -14,6 +14,7 @@ fn confirmation(result: Verdict, scope: Scope, tool: Option<&str>) -> Payload {
         scope,
         reason: None,
         tool: tools.next(),
+        pattern: None,
         also: tools.collect(),
     })
 }
@@ -68,4 +69,17 @@ pub async fn a_grant_can_be_taken_back(store: &impl Store) {
     assert!(!store.revoke_grant(&tenant, &agent, "anna", "terminal").await.unwrap());
     assert!(!store.revoke_grant(&tenant, &agent, "ben", "write_file").await.unwrap());
     assert_eq!(grants_of(store, "anna").await, ["write_file"]);
+}
+
+pub async fn grants_of_all_users_are_listed(store: &impl Store) {
+    let always = |tool| confirmation(Verdict::Allow, Scope::Always, Some(tool));
+    for (name, user) in [("one", "ben"), ("two", "anna")] {
+        store.create_session(session_of(name, user)).await.unwrap();
+        store.append(append(name, 0, vec![always("terminal")])).await.unwrap();
+    }
+    let listed = store.agent_grants(&tenant("default"), &agent_id("helper")).await.unwrap();
+    let listed: Vec<(&str, &str)> =
+        listed.iter().map(|(user, text)| (user.as_str(), text.as_str())).collect();
+    assert_eq!(listed, [("anna", "terminal"), ("ben", "terminal")]);
+    assert!(store.agent_grants(&tenant("other"), &agent_id("helper")).await.unwrap().is_empty());
 }

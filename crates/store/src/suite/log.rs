@@ -6,7 +6,7 @@ use petasos_core::session::{SessionView, Status};
 use serde_json::{Value, json};
 
 use super::make::{agent, agent_message, append, at, session, session_id, tagged, user_message, whole};
-use crate::{Asleep, Checkpoint, EventQuery, Order, Store};
+use crate::{Asleep, Checkpoint, EventBatch, EventQuery, Order, Store};
 
 /// A payload in its stored shape, which changes less than the Rust one.
 fn payload(value: Value) -> Payload {
@@ -31,7 +31,7 @@ pub async fn appended_events_are_read_as_they_were_given(store: &impl Store) {
     let payloads = vec![user_message("hello"), Payload::StatusRunning {}, tool_use, agent_message(&long)];
     let given = append("one", 0, payloads);
     store.append(given.clone()).await.unwrap();
-    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap(), given.events);
+    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().events, given.events);
 }
 
 pub async fn a_log_has_no_gaps(store: &impl Store) {
@@ -41,7 +41,7 @@ pub async fn a_log_has_no_gaps(store: &impl Store) {
         store.append(append("one", last, vec![agent_message("text"); count])).await.unwrap();
         last += u64::try_from(count).unwrap();
     }
-    let events = store.events(&session_id("one"), whole()).await.unwrap();
+    let events = store.events(&session_id("one"), whole()).await.unwrap().events;
     assert_eq!(sequences(&events), (1..=last).collect::<Vec<_>>());
 }
 
@@ -78,14 +78,14 @@ pub async fn a_part_of_a_log_is_read_in_either_order(store: &impl Store) {
     let check = async |after: Option<u64>, before: Option<u64>, limit: usize, expected: &[u64]| {
         let mut expected = expected.to_vec();
         let mut query = EventQuery { after, before, limit: 1000, ..whole() };
-        let ascending = store.events(&session_id("one"), query.clone()).await.unwrap();
+        let ascending = store.events(&session_id("one"), query.clone()).await.unwrap().events;
         assert_eq!(sequences(&ascending), expected, "{query:?}");
         query.limit = limit;
-        let ascending = store.events(&session_id("one"), query.clone()).await.unwrap();
+        let ascending = store.events(&session_id("one"), query.clone()).await.unwrap().events;
         assert_eq!(sequences(&ascending), expected[..limit.min(expected.len())], "{query:?}");
         expected.reverse();
         query.order = Order::Descending;
-        let descending = store.events(&session_id("one"), query.clone()).await.unwrap();
+        let descending = store.events(&session_id("one"), query.clone()).await.unwrap().events;
         assert_eq!(sequences(&descending), expected[..limit.min(expected.len())], "{query:?}");
     };
     check(None, None, 3, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).await;
@@ -98,6 +98,24 @@ pub async fn a_part_of_a_log_is_read_in_either_order(store: &impl Store) {
     check(None, Some(0), 10, &[]).await;
     check(Some(u64::MAX), Some(u64::MAX), 10, &[]).await;
     check(None, Some(u64::MAX), 0, &[1, 2, 3, 4, 5, 6, 7, 8, 9]).await;
+}
+
+pub async fn events_that_are_read_at_once_are_bounded_in_bytes(store: &impl Store) {
+    store.create_session(session("one", 0)).await.unwrap();
+    let texts = ["x".repeat(10), "x".repeat(2000), "x".repeat(10), "x".repeat(10)];
+    store.append(append("one", 0, texts.iter().map(|text| agent_message(text)).collect())).await.unwrap();
+    let read = async |after: u64, limit: usize, max_bytes: usize| {
+        let query = EventQuery { after: Some(after), limit, max_bytes, ..whole() };
+        let batch = store.events(&session_id("one"), query).await.unwrap();
+        (sequences(&batch.events), batch.has_more)
+    };
+    assert_eq!(read(0, 9, 1000).await, (vec![1], true));
+    assert_eq!(read(1, 9, 1000).await, (vec![2], true), "one is always read");
+    assert_eq!(read(2, 9, 1000).await, (vec![3, 4], false));
+    assert_eq!(read(2, 9, 0).await, (vec![3], true));
+    assert_eq!(read(0, 2, usize::MAX).await, (vec![1, 2], true));
+    assert_eq!(read(2, 2, usize::MAX).await, (vec![3, 4], false));
+    assert_eq!(read(4, 2, usize::MAX).await, (vec![], false));
 }
 
 pub async fn events_are_found_by_type(store: &impl Store) {
@@ -113,7 +131,7 @@ pub async fn events_are_found_by_type(store: &impl Store) {
     let find = async |types: &[&str], order: Order, limit: usize| {
         let types = types.iter().map(|name| (*name).to_owned()).collect();
         let query = EventQuery { types, order, limit, ..whole() };
-        sequences(&store.events(&session_id("one"), query).await.unwrap())
+        sequences(&store.events(&session_id("one"), query).await.unwrap().events)
     };
     assert_eq!(find(&["user.message"], Order::Ascending, 9).await, [1, 4]);
     assert_eq!(find(&["user.message", "agent.message"], Order::Ascending, 3).await, [1, 3, 4]);
@@ -147,7 +165,7 @@ pub async fn user_events_are_taken_up_once(store: &impl Store) {
     store.append(first.clone()).await.unwrap();
     let idle = StatusIdle { stop_reason: StopReason::end_turn(), takes_up: vec![1] };
     store.append(append("one", 4, vec![Payload::StatusIdle(idle)])).await.unwrap();
-    let events = store.events(&session_id("one"), whole()).await.unwrap();
+    let events = store.events(&session_id("one"), whole()).await.unwrap().events;
     let taken_up = Some(first.events[0].created_at);
     let processed: Vec<_> = events.iter().map(|event| event.processed_at).collect();
     assert_eq!(processed[..3], [taken_up, None, taken_up]);
@@ -157,7 +175,7 @@ pub async fn an_event_may_take_up_another_of_the_same_append(store: &impl Store)
     store.create_session(session("one", 0)).await.unwrap();
     let given = append("one", 0, vec![user_message("a"), model_started(&[1])]);
     store.append(given.clone()).await.unwrap();
-    let events = store.events(&session_id("one"), whole()).await.unwrap();
+    let events = store.events(&session_id("one"), whole()).await.unwrap().events;
     assert_eq!(events[0].processed_at, Some(given.events[1].created_at));
 }
 
@@ -179,7 +197,8 @@ pub async fn a_session_is_woken_with_what_came_after_its_checkpoint(store: &impl
     let helper = agent("default", "helper", 0);
     store.create_session(session("one", 0)).await.unwrap();
     let fresh = store.asleep(&tenant, &id, 10).await.unwrap().unwrap();
-    let nothing = Asleep { record: session("one", 0), agent: None, checkpoint: None, events: Vec::new() };
+    let nothing =
+        Asleep { record: session("one", 0), agent: None, checkpoint: None, events: EventBatch::default() };
     assert_eq!(fresh, nothing);
     store.create_agent(helper.clone()).await.unwrap();
     for (after, state) in [(0, Some(vec![1])), (2, None)] {
@@ -191,13 +210,13 @@ pub async fn a_session_is_woken_with_what_came_after_its_checkpoint(store: &impl
     assert_eq!(woken.record.view.last_sequence, 4);
     assert_eq!(woken.agent, Some(helper));
     assert_eq!(woken.checkpoint, Some(Checkpoint { sequence: 2, state: vec![1] }));
-    assert_eq!(sequences(&woken.events), [3, 4]);
+    assert_eq!((sequences(&woken.events.events), woken.events.has_more), (vec![3, 4], false));
     let woken = store.asleep(&tenant, &id, 1).await.unwrap().unwrap();
-    assert_eq!(sequences(&woken.events), [3]);
+    assert_eq!((sequences(&woken.events.events), woken.events.has_more), (vec![3], true));
     assert_eq!(store.asleep(&super::make::tenant("other"), &id, 10).await.unwrap(), None);
 }
 
 pub async fn a_session_that_is_gone_has_no_events(store: &impl Store) {
-    assert!(store.events(&session_id("none"), whole()).await.unwrap().is_empty());
+    assert!(store.events(&session_id("none"), whole()).await.unwrap().events.is_empty());
     assert_eq!(store.checkpoint(&session_id("none")).await.unwrap(), None);
 }

@@ -19,7 +19,7 @@ pub async fn a_stale_writer_is_refused_and_leaves_nothing(store: &impl Store) {
             "{error:?}"
         );
     }
-    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().len(), 3);
+    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().events.len(), 3);
     assert_eq!(store.session(&tenant("default"), &session_id("one")).await.unwrap(), before);
     assert_eq!(store.checkpoint(&session_id("one")).await.unwrap(), None);
 }
@@ -27,7 +27,7 @@ pub async fn a_stale_writer_is_refused_and_leaves_nothing(store: &impl Store) {
 pub async fn a_session_that_is_gone_cannot_be_written(store: &impl Store) {
     let error = store.append(append("none", 0, vec![agent_message("a")])).await.unwrap_err();
     assert!(matches!(&error, Error::NotFound { what } if what.contains("none")), "{error:?}");
-    assert!(store.events(&session_id("none"), whole()).await.unwrap().is_empty());
+    assert!(store.events(&session_id("none"), whole()).await.unwrap().events.is_empty());
 }
 
 pub async fn misnumbered_events_are_refused(store: &impl Store) {
@@ -46,7 +46,7 @@ pub async fn misnumbered_events_are_refused(store: &impl Store) {
         let error = store.append(wrong).await.unwrap_err();
         assert!(matches!(error, Error::Failed { .. }), "{error:?}");
     }
-    assert!(store.events(&session_id("one"), whole()).await.unwrap().is_empty());
+    assert!(store.events(&session_id("one"), whole()).await.unwrap().events.is_empty());
     store.append(good).await.unwrap();
 }
 
@@ -61,7 +61,7 @@ pub async fn many_sessions_are_written_at_the_same_time(store: &impl Store) {
     }))
     .await;
     for id in &ids {
-        let events = store.events(&session_id(id), whole()).await.unwrap();
+        let events = store.events(&session_id(id), whole()).await.unwrap().events;
         let texts: Vec<_> = events.iter().map(|event| event.payload.clone()).collect();
         let expected: Vec<_> = (0..10).map(|after| user_message(&format!("{id} {after}"))).collect();
         assert_eq!(texts, expected);
@@ -77,7 +77,7 @@ pub async fn of_two_writers_exactly_one_wins(store: &impl Store) {
         let stale = results.iter().filter(|result| matches!(result, Err(Error::Stale { .. })));
         assert_eq!(stale.count(), 2, "{results:?}");
     }
-    let events = store.events(&session_id("one"), whole()).await.unwrap();
+    let events = store.events(&session_id("one"), whole()).await.unwrap().events;
     let sequences: Vec<u64> = events.iter().map(|event| event.sequence).collect();
     assert_eq!(sequences, (1..=20).collect::<Vec<_>>());
 }
@@ -91,7 +91,7 @@ pub async fn a_refused_write_does_not_touch_its_neighbours(store: &impl Store) {
         .map(|number| store.append(append(&format!("s{number}"), number % 2, vec![user_message("text"); 3])));
     let results = join_all(writes).await;
     for (number, result) in results.iter().enumerate() {
-        let events = store.events(&session_id(&format!("s{number}")), whole()).await.unwrap();
+        let events = store.events(&session_id(&format!("s{number}")), whole()).await.unwrap().events;
         if number % 2 == 0 {
             assert!(result.is_ok(), "{result:?}");
             assert_eq!(events.len(), 3);

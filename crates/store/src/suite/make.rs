@@ -120,7 +120,14 @@ pub(super) fn append_with_status(id: &str, after: u64, status: Status) -> Append
 
 /// The whole log.
 pub(super) fn whole() -> EventQuery {
-    EventQuery { after: None, before: None, types: Vec::new(), order: Order::Ascending, limit: 1000 }
+    EventQuery {
+        after: None,
+        before: None,
+        types: Vec::new(),
+        order: Order::Ascending,
+        limit: 1000,
+        max_bytes: usize::MAX,
+    }
 }
 
 /// A page of a listing.

@@ -22,6 +22,7 @@ pub mod log;
 pub mod log_writers;
 mod make;
 pub mod memories;
+pub mod recovery;
 pub mod routines;
 pub mod runs;
 pub mod search;
@@ -76,6 +77,7 @@ macro_rules! store_contract {
                 a_log_has_no_gaps
                 the_view_is_replaced
                 a_part_of_a_log_is_read_in_either_order
+                events_that_are_read_at_once_are_bounded_in_bytes
                 events_are_found_by_type
                 what_changes_other_events_is_found_by_itself
                 user_events_are_taken_up_once
@@ -103,6 +105,7 @@ macro_rules! store_contract {
                 nothing_else_makes_a_grant
                 a_session_without_a_user_makes_no_grant
                 a_grant_can_be_taken_back
+                grants_of_all_users_are_listed
             }
             memories {
                 notes_are_read_as_they_were_given
@@ -160,12 +163,19 @@ macro_rules! store_contract {
                 only_the_first_of_a_session_is_due
                 a_failed_delivery_holds_up_its_session_and_nobody_else
                 a_dead_delivery_lets_the_next_one_go
+                what_a_clock_put_off_that_was_ahead_is_due
                 busy_lanes_are_left_out
                 failed_deliveries_do_not_take_the_places_of_new_ones
                 callbacks_and_repeated_deliveries_wait_for_nothing
                 undelivered_events_can_be_moved
                 undelivered_events_can_be_cancelled
                 what_was_moved_is_not_given_up_for_the_old_place
+            }
+            recovery {
+                the_end_of_a_start_is_what_it_said_last
+                records_of_work_are_read_as_they_were_given
+                a_turn_is_found_where_it_last_made_progress
+                a_delivery_is_found_while_it_is_due_and_moves_on_with_its_attempts
             }
             search {
                 a_message_is_found_as_soon_as_it_is_appended

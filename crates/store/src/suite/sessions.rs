@@ -48,7 +48,7 @@ pub async fn a_deleted_session_takes_its_log_with_it(store: &impl Store) {
     store.append(first).await.unwrap();
     assert!(store.delete_session(&one.header.tenant, &one.header.id).await.unwrap());
     assert_eq!(store.session(&one.header.tenant, &one.header.id).await.unwrap(), None);
-    assert!(store.events(&one.header.id, whole()).await.unwrap().is_empty());
+    assert!(store.events(&one.header.id, whole()).await.unwrap().events.is_empty());
     assert_eq!(store.checkpoint(&one.header.id).await.unwrap(), None);
     assert!(!store.delete_session(&one.header.tenant, &one.header.id).await.unwrap());
 }
@@ -62,7 +62,7 @@ pub async fn a_deleted_session_frees_its_id(store: &impl Store) {
     assert_eq!(store.session(&one.header.tenant, &one.header.id).await.unwrap(), Some(one.clone()));
     let new = append("one", 0, vec![user_message("new")]);
     store.append(new.clone()).await.unwrap();
-    assert_eq!(store.events(&one.header.id, whole()).await.unwrap(), new.events);
+    assert_eq!(store.events(&one.header.id, whole()).await.unwrap().events, new.events);
 }
 
 pub async fn sessions_of_another_tenant_do_not_exist(store: &impl Store) {
@@ -126,10 +126,10 @@ pub async fn an_imported_session_comes_with_its_log_or_not_at_all(store: &impl S
     store.import_session(session("one", 0), log.clone()).await.unwrap();
     let found = store.session(&tenant("default"), &session_id("one")).await.unwrap().unwrap();
     assert_eq!((found.header, found.view), (session("one", 0).header, log.view.clone()));
-    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap(), log.events);
+    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().events, log.events);
     let again = store.import_session(session("one", 0), log).await;
     assert!(matches!(again, Err(Error::AlreadyExists { .. })), "{again:?}");
-    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().len(), 2);
+    assert_eq!(store.events(&session_id("one"), whole()).await.unwrap().events.len(), 2);
 
     let late = store.import_session(session("two", 0), append("two", 1, vec![user_message("late")])).await;
     assert!(matches!(late, Err(Error::Stale { .. })), "{late:?}");

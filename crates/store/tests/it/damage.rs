@@ -20,8 +20,14 @@ use tempfile::TempDir;
 
 use crate::{database, open, raw};
 
-const ALL: EventQuery =
-    EventQuery { after: None, before: None, types: Vec::new(), order: Order::Ascending, limit: 1000 };
+const ALL: EventQuery = EventQuery {
+    after: None,
+    before: None,
+    types: Vec::new(),
+    order: Order::Ascending,
+    limit: 1000,
+    max_bytes: usize::MAX,
+};
 
 /// Everything that a store serves, as it says it.
 #[derive(Debug, PartialEq)]
@@ -68,6 +74,7 @@ async fn filled(directory: &TempDir) -> Served {
             scope: Scope::Always,
             reason: None,
             tool: Some("terminal".into()),
+            pattern: None,
             also: Vec::new(),
         });
         let mut log = append(id, 0, vec![user_message("first"), user_message(&"text ".repeat(40)), allowed]);
@@ -122,10 +129,12 @@ async fn served(store: &SqliteStore) -> Result<Served> {
     for id in IDS {
         let id = id.parse().unwrap();
         served.sessions.extend(store.session(&tenant("default"), &id).await?);
-        served.logs.push(store.events(&id, ALL).await?);
-        served.logs.push(store.events(&id, EventQuery { order: Order::Descending, limit: 2, ..ALL }).await?);
+        served.logs.push(store.events(&id, ALL).await?.events);
+        served
+            .logs
+            .push(store.events(&id, EventQuery { order: Order::Descending, limit: 2, ..ALL }).await?.events);
         let types = vec!["user.message".to_owned()];
-        served.logs.push(store.events(&id, EventQuery { types, ..ALL }).await?);
+        served.logs.push(store.events(&id, EventQuery { types, ..ALL }).await?.events);
         served.checkpoints.push(store.checkpoint(&id).await?);
     }
     Ok(served)
@@ -194,7 +203,7 @@ async fn rows_that_changed_are_refused_by_name() {
             other => panic!("{sql}: {other:?}"),
         };
         assert!(error.contains(expected) && error.contains("petasos.db"), "{sql}: {error}");
-        assert_eq!(store.events(&"one".parse().unwrap(), ALL).await.unwrap().len(), 4, "others go on");
+        assert_eq!(store.events(&"one".parse().unwrap(), ALL).await.unwrap().events.len(), 4, "others go on");
         store.append(append("one", 4, vec![user_message("more")])).await.unwrap();
     }
 }
@@ -221,7 +230,7 @@ async fn a_damaged_checkpoint_is_passed_over() {
     let (tenant, two) = (tenant("default"), "two".parse().unwrap());
     assert_eq!(store.checkpoint(&two).await.unwrap(), None);
     let asleep = store.asleep(&tenant, &two, 100).await.unwrap().unwrap();
-    assert_eq!((asleep.checkpoint, asleep.events.len()), (None, 4), "the whole log is there instead");
+    assert_eq!((asleep.checkpoint, asleep.events.events.len()), (None, 4), "the whole log is there instead");
 }
 
 #[tokio::test]
@@ -232,7 +241,7 @@ async fn a_damaged_name_of_a_removed_session_does_not_take_another_log() {
     let store = open(&database(&directory)).unwrap();
     store.append(append("one", 4, vec![user_message("sweeps")])).await.unwrap();
     store.append(append("one", 5, vec![user_message("and again")])).await.unwrap();
-    assert_eq!(store.events(&"two".parse().unwrap(), ALL).await.unwrap().len(), 4);
+    assert_eq!(store.events(&"two".parse().unwrap(), ALL).await.unwrap().events.len(), 4);
 }
 
 /// Changes single bytes all over the file. Each time everything that is served is right, or there is an error.
@@ -286,7 +295,7 @@ async fn rows_from_before_there_were_checksums_can_be_read() {
     let id = "one".parse().unwrap();
     let taken = Payload::ModelStarted(serde_json::from_value(json!({ "call": 1, "takes_up": [1] })).unwrap());
     store.append(append("one", 1, vec![taken])).await.unwrap();
-    let events = store.events(&id, ALL).await.unwrap();
+    let events = store.events(&id, ALL).await.unwrap().events;
     assert_eq!((events.len(), events[0].processed_at), (2, Some(events[1].created_at)));
     assert_eq!(store.session(&tenant("default"), &id).await.unwrap().unwrap().view.last_sequence, 2);
 }

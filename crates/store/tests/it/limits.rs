@@ -19,7 +19,7 @@ async fn fill(store: &SqliteStore, id: &str) -> u64 {
     for last in 0..1000 {
         match store.append(append(id, last, vec![user_message(&"x".repeat(10_000))])).await {
             Ok(()) => {}
-            Err(Error::Failed { .. }) => return last,
+            Err(Error::Full { .. }) => return last,
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -57,7 +57,7 @@ async fn a_write_without_room_is_whole_or_absent_for_everyone_in_its_commit() {
         store.append(append(id, 0, vec![user_message("first"), user_message(&"x".repeat(size))]))
     });
     let results = join_all(writes).await;
-    assert!(matches!(results[3], Err(Error::Failed { .. })), "{results:?}");
+    assert!(matches!(results[3], Err(Error::Full { .. })), "{results:?}");
     for (id, result) in ids.iter().zip(&results) {
         let expected = if result.is_ok() { 2 } else { 0 };
         assert_eq!(count_events(&store, id).await, expected, "{id}: {result:?}");

@@ -51,9 +51,15 @@ async fn write_session(store: &SqliteStore, id: &str, events: usize) {
 }
 
 async fn count_events(store: &SqliteStore, id: &str) -> usize {
-    let query =
-        EventQuery { after: None, before: None, types: vec![], order: Order::Ascending, limit: 1_000_000 };
-    store.events(&id.parse().unwrap(), query).await.unwrap().len()
+    let query = EventQuery {
+        after: None,
+        before: None,
+        types: vec![],
+        order: Order::Ascending,
+        limit: 1_000_000,
+        max_bytes: usize::MAX,
+    };
+    store.events(&id.parse().unwrap(), query).await.unwrap().events.len()
 }
 
 /// Opens a database behind the store's back.

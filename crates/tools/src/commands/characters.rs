@@ -48,6 +48,26 @@ impl Characters {
         self.text.get(self.at).copied()
     }
 
+    /// The one before the one that was read last.
+    pub(super) fn before_last(&self) -> Option<char> {
+        self.text.get(self.at.checked_sub(2)?).copied()
+    }
+
+    /// How many were read.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a place.
+    pub(super) fn go_back(&mut self, place: usize) {
+        self.at = place.min(self.at);
+    }
+
+    /// What was read since a place.
+    pub(super) fn since(&self, place: usize) -> String {
+        self.text.get(place..self.at).unwrap_or_default().iter().collect()
+    }
+
     /// Everything before this character as it stands, or all that is left.
     pub(super) fn raw_until(&mut self, end: char) -> String {
         let rest = self.text.get(self.at..).unwrap_or_default();

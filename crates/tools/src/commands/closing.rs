@@ -42,10 +42,11 @@ impl Lexer<'_, '_> {
                 _ => {}
             }
             if depth == 0 {
-                break;
+                return inner;
             }
             inner.push(character);
         }
+        self.unfinished = true;
         inner
     }
 

@@ -1,8 +1,9 @@
 //! What a shell puts in place of `$…` and backticks, as far as the command itself tells.
 
 use super::characters::Characters;
+use super::definitions::is_calculation;
 use super::flow::Flow;
-use super::lexer::{Lexer, Quotes, UNKNOWN, is_name};
+use super::lexer::{Lexer, Quotes, UNKNOWN, has_unknown};
 use super::script::{Around, MAX_DEPTH, Read, TOO_DEEP};
 
 impl Lexer<'_, '_> {
@@ -17,16 +18,21 @@ impl Lexer<'_, '_> {
             Some('(') => {
                 self.characters.next();
                 let inner = self.until_closed('(', ')');
-                self.substitution(&inner, quotes)?;
+                if is_calculation(&inner) {
+                    self.expand_within(&inner)?;
+                    self.push(UNKNOWN);
+                } else {
+                    self.substitution(&inner, quotes)?;
+                }
             }
             Some('{') => {
                 self.characters.next();
                 let inner = self.until_closed('{', '}');
                 self.braced(&inner, quotes)?;
             }
-            Some('@' | '*') => {
-                // There are no arguments.
+            Some(sign @ ('@' | '*')) => {
                 self.characters.next();
+                self.variable(&sign.to_string(), quotes)?;
             }
             Some(next) if next.is_ascii_alphabetic() || next == '_' => {
                 let mut name = String::new();
@@ -37,7 +43,11 @@ impl Lexer<'_, '_> {
                 }
                 self.variable(&name, quotes)?;
             }
-            Some(next) if next.is_ascii_digit() || "?$!#-".contains(next) => {
+            Some(digit) if digit.is_ascii_digit() => {
+                self.characters.next();
+                self.variable(&digit.to_string(), quotes)?;
+            }
+            Some(next) if "?$!#-".contains(next) => {
                 self.characters.next();
                 self.push(UNKNOWN);
             }
@@ -46,22 +56,8 @@ impl Lexer<'_, '_> {
         Ok(())
     }
 
-    /// `${…}`. Of a variable that the command has not set, the text given for that case is taken.
-    fn braced(&mut self, inner: &str, quotes: Quotes) -> Read<()> {
-        let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
-        let (name, rest) = inner.split_at(end);
-        let instead = [":-", ":=", ":+", "-", "=", "+"].into_iter().find_map(|sign| rest.strip_prefix(sign));
-        match instead {
-            Some(instead) if is_name(name) => {
-                let is_set = self.scope.get(name).is_some() && !rest.trim_start_matches(':').starts_with('+');
-                if is_set { self.variable(name, quotes) } else { self.text_instead(instead, quotes) }
-            }
-            _ => self.variable(inner, quotes),
-        }
-    }
-
     /// Reads a text as if it stood here.
-    fn text_instead(&mut self, text: &str, quotes: Quotes) -> Read<()> {
+    pub(super) fn text_instead(&mut self, text: &str, quotes: Quotes) -> Read<()> {
         if self.depth >= MAX_DEPTH {
             return Err(TOO_DEEP);
         }
@@ -84,29 +80,16 @@ impl Lexer<'_, '_> {
         Ok(())
     }
 
-    fn variable(&mut self, name: &str, quotes: Quotes) -> Read<()> {
-        if name == "IFS" {
-            self.value(" ", quotes)?;
-        } else if name == "HOME" {
-            self.push('~');
-        } else if let Some(value) = self.scope.get(name) {
-            self.script.charge(value.len())?;
-            let value = value.to_owned();
-            self.value(&value, quotes)?;
-        } else {
-            self.push(UNKNOWN);
-        }
-        Ok(())
-    }
-
     /// Puts a value here. Outside of quotes the shell splits it into words, except in an assignment.
-    fn value(&mut self, value: &str, quotes: Quotes) -> Read<()> {
+    pub(super) fn value(&mut self, value: &str, quotes: Quotes) -> Read<()> {
         if quotes == Quotes::Inside || self.assigns == Some(true) {
             self.push_text(value);
             return Ok(());
         }
-        for part in value.split_inclusive(char::is_whitespace) {
-            let text = part.trim_end_matches(char::is_whitespace);
+        let separators = self.scope.get("IFS").unwrap_or_default().to_owned();
+        let separates = |character: char| character.is_whitespace() || separators.contains(character);
+        for part in value.split_inclusive(separates) {
+            let text = part.trim_end_matches(separates);
             if !text.is_empty() {
                 self.push_text(text);
             }
@@ -125,7 +108,7 @@ impl Lexer<'_, '_> {
         let mut inner = String::new();
         while let Some(character) = self.characters.raw() {
             match character {
-                '`' => break,
+                '`' => return self.substitution(&inner, quotes),
                 '\\' => match self.characters.raw() {
                     Some(escaped @ ('$' | '`' | '\\')) => inner.push(escaped),
                     Some('"') if quotes == Quotes::Inside => inner.push('"'),
@@ -134,6 +117,7 @@ impl Lexer<'_, '_> {
                 character => inner.push(character),
             }
         }
+        self.unfinished = true;
         self.substitution(&inner, quotes)
     }
 
@@ -141,7 +125,7 @@ impl Lexer<'_, '_> {
     fn substitution(&mut self, inner: &str, quotes: Quotes) -> Read<()> {
         let prints = self.inner(inner)?;
         self.script.charge(prints.len())?;
-        if prints.text.contains(UNKNOWN) {
+        if has_unknown(&prints.text) {
             self.unknown = self.unknown | prints.origin;
         }
         self.value(prints.text.trim_end_matches('\n'), quotes)
@@ -149,7 +133,7 @@ impl Lexer<'_, '_> {
 
     /// Reads a command within this one. Returns what it prints.
     pub(super) fn inner(&mut self, inner: &str) -> Read<Flow> {
-        let around = Around { depth: self.depth + 1, scope: Some(&self.scope), reads: None };
+        let around = Around { depth: self.depth + 1, scope: Some(&self.scope), ..Around::default() };
         self.script.add(inner, around)
     }
 
@@ -167,5 +151,6 @@ impl Lexer<'_, '_> {
                 character => self.push(character),
             }
         }
+        self.unfinished = true;
     }
 }

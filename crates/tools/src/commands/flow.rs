@@ -2,7 +2,7 @@
 
 use std::ops::BitOr;
 
-use super::lexer::UNKNOWN;
+use super::lexer::{UNKNOWN, is_unknown};
 
 /// What a program prints or reads.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +11,8 @@ pub(super) struct Flow {
     pub(super) text: String,
     /// Whether it has all that a program prints of which nobody knows what that is.
     pub(super) unknown: bool,
+    /// Whether it is a file of the workspace, as it is.
+    pub(super) is_file: bool,
     /// Where the parts of it come from that only a running shell knows.
     pub(super) origin: Origin,
 }
@@ -24,6 +26,14 @@ pub(super) struct Origin {
     pub(super) processes: bool,
     /// It came to a shell through a pipe.
     pub(super) piped: bool,
+    /// It is what is in files.
+    pub(super) content: bool,
+    /// It is variables of the environment.
+    pub(super) environment: bool,
+    /// A shell prints it.
+    pub(super) shell: bool,
+    /// It is settings that a program prints to be evaluated, such as `ssh-agent -s`.
+    pub(super) settings: bool,
 }
 
 impl BitOr for Origin {
@@ -35,6 +45,10 @@ impl BitOr for Origin {
             decoded: self.decoded || other.decoded,
             processes: self.processes || other.processes,
             piped: self.piped || other.piped,
+            content: self.content || other.content,
+            environment: self.environment || other.environment,
+            shell: self.shell || other.shell,
+            settings: self.settings || other.settings,
         }
     }
 }
@@ -42,7 +56,7 @@ impl BitOr for Origin {
 impl Flow {
     /// All that some program prints.
     pub(super) fn unknown(origin: Origin) -> Self {
-        Flow { text: format!("{UNKNOWN}\n"), unknown: true, origin }
+        Flow { text: format!("{UNKNOWN}\n"), unknown: true, is_file: false, origin }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -51,7 +65,7 @@ impl Flow {
 
     /// Whether nothing of it is known.
     pub(super) fn is_all_unknown(&self) -> bool {
-        self.unknown && self.text.chars().all(|character| matches!(character, UNKNOWN | '\n'))
+        self.unknown && self.text.chars().all(|character| is_unknown(character) || character == '\n')
     }
 
     /// Puts another behind it.

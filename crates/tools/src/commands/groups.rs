@@ -42,7 +42,7 @@ impl Groups {
 
     /// What the group reads that begins next, whatever a pipe brings. A file may be read that nobody has looked into.
     pub(super) fn redirect(&mut self, reads: Option<Rc<Flow>>) {
-        let file = || Rc::new(Flow { unknown: false, ..Flow::unknown(Origin::default()) });
+        let file = || Rc::new(Flow { unknown: false, is_file: true, ..Flow::unknown(Origin::default()) });
         self.piped = Some(reads.unwrap_or_else(file));
     }
 
@@ -62,8 +62,9 @@ impl Groups {
     }
 
     /// Takes away the words before a program's name that are the shell's own, entering and leaving groups by them.
-    pub(super) fn take_keywords(&mut self, words: &mut Vec<String>) {
-        let mut own = 0;
+    /// Returns those that set variables.
+    pub(super) fn take_keywords(&mut self, words: &mut Vec<String>) -> Vec<String> {
+        let (mut own, mut assignments) = (0, Vec::new());
         while let Some(word) = words.get(own) {
             let after = |count: usize| words.get(own + count).map(String::as_str);
             let mut with_it = 1;
@@ -78,7 +79,7 @@ impl Groups {
                 // They may have a name.
                 "function" | "coproc" if after(2) == Some("{") => with_it = 2,
                 "function" | "coproc" => {}
-                word if is_assignment(word) => {}
+                word if is_assignment(word) => assignments.push(word.to_owned()),
                 _ => break,
             }
             own += with_it;
@@ -89,6 +90,7 @@ impl Groups {
             Some("case") => self.enter("esac"),
             _ => {}
         }
+        assignments
     }
 
     /// What the whole command prints.
@@ -127,5 +129,8 @@ pub(super) fn is_assignment(word: &str) -> bool {
 
 /// The name that a word sets, with a `+` if it adds to what is there, and the value.
 pub(super) fn assignment(word: &str) -> Option<(&str, &str)> {
-    word.split_once('=').filter(|(name, _)| is_name(name.strip_suffix('+').unwrap_or(name)))
+    word.split_once('=').filter(|(name, _)| {
+        let name = name.strip_suffix('+').unwrap_or(name);
+        is_name(name.split_once('[').filter(|_| name.ends_with(']')).map_or(name, |(name, _)| name))
+    })
 }

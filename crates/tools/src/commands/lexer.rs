@@ -7,11 +7,25 @@ use super::characters::Characters;
 use super::documents::Document;
 use super::flow::Origin;
 use super::position::Position;
-use super::scope::Scope;
+use super::scope::{ARGUMENTS, Scope};
 use super::script::{Around, Read, Script};
 
 /// Stands for what only a running shell knows.
 pub(super) const UNKNOWN: char = '\u{fffc}';
+/// Stands for the value of a variable whose name says that it is secret.
+pub(super) const SECRET: char = '\u{fffb}';
+/// Stands for an argument of a function or a script, where nobody has called it yet.
+pub(super) const ARGUMENT: char = '\u{fffa}';
+
+/// Whether a character stands for what only a running shell knows.
+pub(super) fn is_unknown(character: char) -> bool {
+    matches!(character, UNKNOWN | SECRET | ARGUMENT)
+}
+
+/// Whether a text has parts that only a running shell knows.
+pub(super) fn has_unknown(text: &str) -> bool {
+    text.contains(is_unknown)
+}
 
 /// A piece of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +50,12 @@ pub(super) struct Lexed<'v> {
 
 /// Splits a command. The commands within it (`$(…)`, backticks, `<(…)`) are added to the script.
 pub(super) fn lex<'v>(script: &mut Script, text: &str, around: &Around<'v>) -> Read<Lexed<'v>> {
+    let mut scope = Scope::within(around.scope);
+    if let Some(arguments) = &around.arguments {
+        let (name, arguments) = arguments.split_first().map_or(("sh", &[][..]), |(name, rest)| (name, rest));
+        scope.set("0", name);
+        scope.set_list(ARGUMENTS, arguments.to_vec());
+    }
     let mut lexer = Lexer {
         characters: Characters::new(text),
         script,
@@ -48,10 +68,19 @@ pub(super) fn lex<'v>(script: &mut Script, text: &str, around: &Around<'v>) -> R
         word: None,
         quoted: false,
         assigns: None,
-        scope: Scope::within(around.scope),
+        scope,
         documents: Vec::new(),
+        condition: false,
+        command: 0,
+        definitions: Vec::new(),
+        unfinished: false,
     };
     lexer.run()?;
+    lexer.end_command()?;
+    // Texts that are taken for commands because they might be some need no end.
+    if around.depth == 0 && (lexer.unfinished || !lexer.position.is_balanced()) {
+        lexer.script.unfinished = true;
+    }
     let Lexer { tokens, position, scope, unknown, .. } = lexer;
     Ok(Lexed { tokens, inputs: position.inputs, scope, unknown })
 }
@@ -75,6 +104,14 @@ pub(super) struct Lexer<'s, 'v> {
     /// How many round brackets are open, and of which of them the inside may be a calculation.
     brackets: usize,
     arithmetic: Option<usize>,
+    /// Whether it is between `[[` and `]]`, where operators are words.
+    condition: bool,
+    /// The token with which the command begins that is being read.
+    pub(super) command: usize,
+    /// The functions that are being read: how many groups are around, the name, and where the text begins.
+    pub(super) definitions: Vec<(usize, String, usize)>,
+    /// Whether a quote or a bracket has no end.
+    pub(super) unfinished: bool,
 }
 
 impl Lexer<'_, '_> {
@@ -87,8 +124,17 @@ impl Lexer<'_, '_> {
                 '\n' => {
                     self.end_word()?;
                     self.take_documents()?;
-                    self.operator("\n");
+                    self.operator("\n")?;
                 }
+                '<' | '>' | '|' | '&' | '(' | ')' if self.condition => {
+                    self.end_word()?;
+                    self.push(character);
+                    self.end_word()?;
+                }
+                '(' | '|' | ')' if self.position.is_pattern() => self.pattern(character)?,
+                '(' if self.begins_array() => self.array()?,
+                '(' if self.word.is_none() && self.calculation()? => {}
+                '(' if self.begins_function() => self.function()?,
                 '<' | '>' | '|' | '&' | ';' | '(' | ')' => self.operators(character)?,
                 character => self.part_of_word(character)?,
             }
@@ -127,9 +173,16 @@ impl Lexer<'_, '_> {
         self.word.get_or_insert_default().push_str(text);
     }
 
-    fn operator(&mut self, operator: &str) {
+    pub(super) fn operator(&mut self, operator: &str) -> Read<()> {
+        if !operator.contains(['<', '>']) {
+            self.end_command()?;
+        }
         self.position.operator(self.tokens.len(), operator);
         self.tokens.push(Token::Operator(operator.to_owned()));
+        if !operator.contains(['<', '>']) {
+            self.command = self.tokens.len();
+        }
+        Ok(())
     }
 
     /// The redirection that the word which is being read belongs to.
@@ -148,7 +201,24 @@ impl Lexer<'_, '_> {
             return self.end_target(&operator, word, quoted);
         }
         self.set_variable(&word)?;
-        self.position.word(self.tokens.len(), &word);
+        let starts = self.position.is_start();
+        self.condition = !quoted && (self.condition && word != "]]" || starts && word == "[[");
+        let was_case = !self.position.is_pattern();
+        if !quoted || !starts {
+            self.position.word(self.tokens.len(), &word);
+        } else {
+            self.position.word(self.tokens.len(), "program");
+        }
+        if self.position.is_pattern() {
+            // The patterns of a `case` are no programs.
+            if was_case {
+                self.tokens.push(Token::Word(word));
+                self.tokens.push(Token::Operator("\n".to_owned()));
+                self.command = self.tokens.len();
+            }
+            return Ok(());
+        }
+        self.note_definition(&word);
         match braces(&word).filter(|_| !quoted) {
             Some((before, parts, after)) => {
                 for part in parts.split(',') {
@@ -200,8 +270,7 @@ impl Lexer<'_, '_> {
             operator.insert_str(0, &number);
         }
         self.count_brackets(first);
-        self.operator(&operator);
-        Ok(())
+        self.operator(&operator)
     }
 
     /// `((…))` may be a calculation, in which `<<` is no here-document.
@@ -225,14 +294,14 @@ impl Lexer<'_, '_> {
         self.quoted = true;
         let text = self.characters.raw_until('\'');
         self.push_text(&text);
-        self.characters.raw();
+        self.unfinished |= self.characters.raw().is_none();
     }
 
     /// What stands in double quotes, or in a here-document, which has no end but its own.
     pub(super) fn inside_quotes(&mut self, end: Option<char>) -> Read<()> {
         while let Some(character) = self.characters.next() {
             match character {
-                character if Some(character) == end => break,
+                character if Some(character) == end => return Ok(()),
                 '\\' => match self.characters.raw() {
                     Some(escaped @ ('"' | '\\' | '$' | '`')) => self.push(escaped),
                     Some(other) => self.push_text(&format!("\\{other}")),
@@ -243,6 +312,7 @@ impl Lexer<'_, '_> {
                 character => self.push(character),
             }
         }
+        self.unfinished |= end.is_some();
         Ok(())
     }
 }
@@ -264,7 +334,21 @@ fn continues(operator: &str, next: char) -> bool {
     let longer = format!("{operator}{next}");
     matches!(
         longer.as_str(),
-        "<<" | "<<-" | "<<<" | ">>" | ">|" | ">&" | "<&" | "<>" | "||" | "|&" | "&&" | "&>" | "&>>" | ";;"
+        "<<" | "<<-"
+            | "<<<"
+            | ">>"
+            | ">|"
+            | ">&"
+            | "<&"
+            | "<>"
+            | "||"
+            | "|&"
+            | "&&"
+            | "&>"
+            | "&>>"
+            | ";;"
+            | ";;&"
+            | ";&"
     )
 }
 

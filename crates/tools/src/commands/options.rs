@@ -50,13 +50,18 @@ struct Given<'a> {
 
 impl<'a> Options<'a> {
     pub(super) fn of(simple: &'a Simple, shape: Shape) -> Self {
+        Options::of_words(simple.name(), simple.arguments(), shape)
+    }
+
+    /// The options of a program, or of a command of it, among these words.
+    pub(super) fn of_words(program: &str, words: &'a [String], shape: Shape) -> Self {
         let mut options = Options::default();
-        let mut words = simple.arguments().iter().map(String::as_str).peekable();
+        let mut words = words.iter().map(String::as_str).peekable();
         let (mut operands, mut ended) = (shape.operands, false);
         while let Some(word) = words.peek().copied() {
-            if !ended && is_option(simple.name(), word) {
+            if !ended && is_option(program, word) {
                 words.next();
-                ended = word == "--" || word == "-" && simple.name() != "env";
+                ended = word == "--" || word == "-" && program != "env";
                 let (given, values) = given(word, shape);
                 options.given.push(given);
                 for _ in 0..values {
@@ -66,7 +71,7 @@ impl<'a> Options<'a> {
                     let Some(value) = words.next_if(is_value) else { break };
                     options.given.last_mut().into_iter().for_each(|given| given.value = Some(value));
                 }
-            } else if sets_variables(simple.name()) && is_assignment(word) {
+            } else if sets_variables(program) && is_assignment(word) {
                 words.next();
             } else if operands > 0 {
                 operands -= 1;
@@ -128,12 +133,12 @@ fn given(word: &str, shape: Shape) -> (Given<'_>, usize) {
 /// Whether a word is an option. A sign alone is one for `env` and ends those of a shell; to others it is a file.
 fn is_option(program: &str, word: &str) -> bool {
     match word {
-        "-" => program == "env" || super::programs::is_shell(program),
+        "-" => program == "env" || super::names::is_shell(program),
         _ => word.len() > 1 && word.starts_with(['-', '+']),
     }
 }
 
 /// Whether a program takes variables before the program that it runs.
 fn sets_variables(program: &str) -> bool {
-    matches!(program, "env" | "sudo" | "doas")
+    matches!(program, "env" | "sudo" | "doas" | "cross-env" | "dotenv" | "busybox")
 }

@@ -14,6 +14,8 @@ pub(super) struct Position {
     closed: Option<usize>,
     /// By the token that opens a group, the one that it reads. A shell says so only behind the group.
     pub(super) inputs: BTreeMap<usize, usize>,
+    /// Whether something was closed that was not open.
+    unopened: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +28,10 @@ enum Place {
     Named,
     /// Behind `export` and its like, whose words are assignments.
     Declaration,
+    /// Behind `case`, up to the `in` before its first pattern.
+    Case,
+    /// Where a `case` has a pattern.
+    Pattern,
     Arguments,
 }
 
@@ -35,11 +41,43 @@ impl Position {
         matches!(self.place, Place::Start | Place::Declaration)
     }
 
+    /// Whether a program's name may be here.
+    pub(super) fn is_start(&self) -> bool {
+        self.place == Place::Start
+    }
+
+    /// Whether a pattern of a `case` is here.
+    pub(super) fn is_pattern(&self) -> bool {
+        self.place == Place::Pattern
+    }
+
+    /// A pattern of a `case` has ended.
+    pub(super) fn end_pattern(&mut self) {
+        self.place = Place::Start;
+    }
+
+    /// How many groups are open.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Whether all that was opened was closed, and the other way round.
+    pub(super) fn is_balanced(&self) -> bool {
+        self.open.is_empty() && !self.unopened
+    }
+
     pub(super) fn operator(&mut self, token: usize, operator: &str) {
         if operator.contains(['<', '>']) {
             return;
         }
-        self.place = Place::Start;
+        let in_case = self.open.last().is_some_and(|(_, end)| *end == "esac");
+        self.place = if in_case && operator.starts_with(";;") || operator == ";&" {
+            Place::Pattern
+        } else if self.place == Place::Case {
+            Place::Case
+        } else {
+            Place::Start
+        };
         self.closed = None;
         match operator {
             "(" => self.open.push((token, ")")),
@@ -65,8 +103,15 @@ impl Position {
             }
             (Place::Start, "case") => {
                 self.enter(token, "esac");
-                Place::Arguments
+                Place::Case
             }
+            (Place::Case, "in") => Place::Pattern,
+            (Place::Case, _) => Place::Case,
+            (Place::Pattern, "esac") => {
+                self.close(word);
+                Place::Start
+            }
+            (Place::Pattern, _) => Place::Pattern,
             (Place::Start, "then" | "else" | "elif" | "do" | "!" | "time") => Place::Start,
             (Place::Start, "function" | "coproc") => Place::Name,
             (Place::Start, "export" | "local" | "declare" | "readonly" | "typeset") => Place::Declaration,
@@ -91,5 +136,6 @@ impl Position {
 
     fn close(&mut self, end: &str) {
         self.closed = self.open.pop_if(|(_, expected)| *expected == end).map(|(token, _)| token);
+        self.unopened |= self.closed.is_none();
     }
 }

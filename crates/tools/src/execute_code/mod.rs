@@ -1,7 +1,8 @@
 //! `execute_code`: a Python script that can call other tools.
 //!
 //! Its calls come on the script's standard error and are answered on its standard input, so that the sandbox needs no
-//! hole for them. They go through the same rules as calls of the model, and what would have to ask does not run.
+//! hole for them. They go through the same rules as calls of the model, and what would have to ask does not run. The
+//! script itself is judged before it runs, as the same code for `python3 -c` in a command would be.
 
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,11 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use crate::arguments::parse;
+use crate::commands::{self, Approvals};
 use crate::output::Collector;
 use crate::shell::Shell;
 use crate::terminal::{exit_code, problem};
-use crate::tool::{Dispatcher, Invocation, Tool, ToolOutput};
+use crate::tool::{Dispatcher, Invocation, Risk, Tool, ToolOutput};
 use crate::workspace::{OURS, Workspace, Workspaces};
 
 pub(crate) const NAME: &str = "execute_code";
@@ -40,6 +42,7 @@ const BACKGROUND: &str = "background";
 pub(crate) struct ExecuteCode {
     pub(crate) workspaces: Workspaces,
     pub(crate) sandbox: Sandbox,
+    pub(crate) approvals: Approvals,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +82,11 @@ impl Tool for ExecuteCode {
         input.get("code")?.as_str().map(str::to_owned)
     }
 
+    fn risk(&self, input: &Map<String, Value>) -> Risk {
+        let code = input.get("code").and_then(Value::as_str).unwrap_or_default();
+        commands::judge_python(code, &self.approvals)
+    }
+
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
         let tool = self.clone();
         async move { tool.execute(invocation).await.unwrap_or_else(ToolOutput::error) }.boxed()
@@ -87,29 +95,44 @@ impl Tool for ExecuteCode {
 
 impl ExecuteCode {
     async fn execute(&self, invocation: Invocation) -> Result<ToolOutput, String> {
+        if let Risk::Forbidden { reason } = self.risk(&invocation.input) {
+            return Err(reason);
+        }
         let input: Input = parse(&invocation.input)?;
-        let workspace = self.workspaces.open(&invocation)?;
+        let workspace = self.workspaces.opened(&invocation).await?;
         let script = format!("{OURS}/code/{}.py", invocation.tool_use_id);
-        workspace.write_file(script.as_ref(), input.code.as_bytes())?;
+        let path = script.clone();
+        let written =
+            workspace.run(move |files| files.write_file(path.as_ref(), input.code.as_bytes())).await;
+        written.map_err(|error| error.to_string())??;
         let functions = functions(invocation.dispatcher.as_ref());
         let arguments = ["python3", "-u", "-c", BOOTSTRAP, &script, &functions];
+        let watch = workspace.watch().await?;
         let shell = Shell::new(&self.sandbox, &workspace, &invocation);
         let process = shell.run_with(arguments.map(str::to_owned).into(), Streams::Separate)?;
         let mut collector = Collector::new(&invocation.tool_use_id);
         let started = Instant::now();
-        let (ended, calls) = {
+        let (ended, over_quota, calls) = {
             let mut run = Run { shell: &shell, workspace: &workspace, collector: &mut collector, calls: 0 };
-            let ended =
-                tokio::time::timeout(MAX_TIME, run.attend(process, invocation.dispatcher.as_ref())).await;
-            (ended, run.calls)
+            let attending = run.attend(process, invocation.dispatcher.as_ref());
+            let (ended, over_quota) = tokio::select! {
+                ended = tokio::time::timeout(MAX_TIME, attending) => (ended, None),
+                over = watch.exceeded() => (Ok(Ended::default()), Some(over)),
+            };
+            (ended, over_quota, run.calls)
+        };
+        let over_quota = match over_quota {
+            None => watch.look().await,
+            over_quota => over_quota,
         };
         let mut text = json!({
-            "output": collector.finish(&workspace),
+            "output": collector.finish(&workspace).await,
             "exit_code": ended.as_ref().map_or(124, exit_code),
             "tool_calls_made": calls,
             "duration_seconds": started.elapsed().as_secs_f32(),
         });
         let problem = match &ended {
+            _ if over_quota.is_some() => over_quota,
             Ok(ended) => problem(ended),
             Err(_) => Some(format!("It ran for {} s, the time it had, and was ended.", MAX_TIME.as_secs())),
         };
@@ -158,7 +181,7 @@ impl Run<'_> {
                     Ok(0) | Err(_) => break,
                     Ok(count) => {
                         let piece = redactor.push(buffer.get(..count).unwrap_or_default());
-                        self.collector.push(self.workspace, &piece);
+                        self.collector.push(self.workspace, &piece).await;
                     }
                 },
                 read = read_line(&mut calls, &mut line), if listening => match read {
@@ -174,13 +197,13 @@ impl Run<'_> {
                                 listening = stdin.write_all(answer.as_bytes()).await.is_ok();
                             }
                             // What Python says before our code runs.
-                            Err(_) => self.collector.push(self.workspace, &redactor.push(&text)),
+                            Err(_) => self.collector.push(self.workspace, &redactor.push(&text)).await,
                         }
                     }
                 },
             }
         }
-        self.collector.push(self.workspace, &redactor.finish());
+        self.collector.push(self.workspace, &redactor.finish()).await;
         handle.wait().await
     }
 

@@ -3,10 +3,10 @@
 //! Providers refuse a whole request for one schema that they do not understand, so a server that lies about its own
 //! could stop every turn. What is not the shape of a schema is found here, and its tool left out.
 
+use petasos_core::json_schema::check_bounds;
 use serde_json::{Map, Value};
 
 const MAX_BYTES: usize = 64 * 1024;
-const MAX_DEPTH: usize = 32;
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// The schema as it can be sent to a provider, or what is wrong with it.
@@ -26,14 +26,13 @@ pub(super) fn usable(schema: &Map<String, Value>) -> Result<Value, String> {
     if bytes > MAX_BYTES {
         return Err(format!("the schema has {bytes} bytes; at most {MAX_BYTES} are allowed"));
     }
-    check(&schema, 0)?;
+    check_bounds(&schema).map_err(|problem| problem.to_string())?;
+    check(&schema)?;
     Ok(schema)
 }
 
-fn check(schema: &Value, depth: usize) -> Result<(), String> {
-    if depth > MAX_DEPTH {
-        return Err(format!("the schema is nested more than {MAX_DEPTH} deep"));
-    }
+/// Checks the shape. The depth of the recursion is that of the schema, whose bounds were checked before.
+fn check(schema: &Value) -> Result<(), String> {
     let schema = match schema {
         Value::Bool(_) => return Ok(()),
         Value::Object(schema) => schema,
@@ -50,17 +49,17 @@ fn check(schema: &Value, depth: usize) -> Result<(), String> {
             ("required", _) => false,
             ("enum", value) => value.is_array(),
             ("properties" | "$defs" | "definitions" | "patternProperties", Value::Object(schemas)) => {
-                schemas.values().try_for_each(|schema| check(schema, depth + 1))?;
+                schemas.values().try_for_each(check)?;
                 true
             }
             ("properties" | "$defs" | "definitions" | "patternProperties", _) => false,
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter().try_for_each(|schema| check(schema, depth + 1))?;
+                schemas.iter().try_for_each(check)?;
                 !schemas.is_empty()
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", _) => false,
             ("items" | "additionalProperties" | "not", schema) => {
-                check(schema, depth + 1)?;
+                check(schema)?;
                 true
             }
             ("description" | "title", value) => value.is_string(),
@@ -118,6 +117,7 @@ mod tests {
             json!({ "properties": { "a": { "items": 3 } } }),
             json!({ "description": "d".repeat(100_000) }),
             nested,
+            json!({ "allOf": [{ "$ref": "#" }] }),
         ] {
             assert!(usable(schema.clone()).is_err(), "{schema}");
         }

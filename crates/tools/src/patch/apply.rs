@@ -9,6 +9,13 @@ use crate::workspace::Workspace;
 /// The largest file that is changed, and that a change makes.
 const MAX_BYTES: u64 = 10 * 1024 * 1024;
 
+/// The most lines of a file that is changed: each takes memory besides its bytes.
+const MAX_LINES: usize = 250_000;
+/// The most that all files of a patch have together, before and after it.
+const MAX_TOTAL_BYTES: usize = 40 * 1024 * 1024;
+/// The most places in which one text is replaced.
+const MAX_PLACES: usize = 1_000_000;
+
 /// Changes that are not written yet.
 pub(super) struct Changes<'a> {
     workspace: &'a Workspace,
@@ -20,6 +27,13 @@ pub(super) struct Changed {
     pub(super) path: String,
     pub(super) before: Option<String>,
     pub(super) after: Option<String>,
+}
+
+impl Changed {
+    /// How much it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        self.before.as_ref().map_or(0, String::len) + self.after.as_ref().map_or(0, String::len)
+    }
 }
 
 impl<'a> Changes<'a> {
@@ -36,8 +50,13 @@ impl<'a> Changes<'a> {
         if old == new {
             return Err("old_string and new_string are the same.".to_owned());
         }
-        let found = places(&text, old);
+        let found = places(&text, old, MAX_PLACES + 1);
         match found.len() {
+            count if count > MAX_PLACES => {
+                return Err(format!(
+                    "old_string is in {path} more than {MAX_PLACES} times, the most that patch replaces."
+                ));
+            }
             0 => return Err(not_found(path, &text, old)),
             1 => {}
             count if !all => {
@@ -63,8 +82,7 @@ impl<'a> Changes<'a> {
         }
         after.push_str(text.get(end..).unwrap_or_default());
         fits(path, &after)?;
-        self.put(path, Some(after));
-        Ok(())
+        self.put(path, Some(after))
     }
 
     /// Makes the changes of a patch.
@@ -78,11 +96,11 @@ impl<'a> Changes<'a> {
                 if self.read(&path).is_ok() {
                     return Err(format!("{path} is there already; use '*** Update File: {path}'."));
                 }
-                self.put(&path, Some(content));
+                self.put(&path, Some(content))
             }
             Change::Delete { path } => {
                 self.read(&path)?;
-                self.put(&path, None);
+                self.put(&path, None)
             }
             Change::Update { path, move_to, hunks } => {
                 let after = updated(&path, &self.read(&path)?, &hunks)?;
@@ -91,14 +109,13 @@ impl<'a> Changes<'a> {
                         if self.read(&to).is_ok() {
                             return Err(format!("{to} is there already, so {path} cannot be moved there."));
                         }
-                        self.put(&path, None);
-                        self.put(&to, Some(after));
+                        self.put(&path, None)?;
+                        self.put(&to, Some(after))
                     }
                     _ => self.put(&path, Some(after)),
                 }
             }
         }
-        Ok(())
     }
 
     /// The content of a file, as the changes so far have it.
@@ -118,16 +135,28 @@ impl<'a> Changes<'a> {
         if u64::try_from(count).is_ok_and(|count| count > MAX_BYTES) {
             return Err(format!("{path} is too large to be patched (more than {MAX_BYTES} bytes)."));
         }
-        String::from_utf8(bytes).map_err(|_| format!("{path} is not a text in UTF-8."))
+        let text = String::from_utf8(bytes).map_err(|_| format!("{path} is not a text in UTF-8."))?;
+        if text.lines().count() > MAX_LINES {
+            return Err(format!("{path} has more than {MAX_LINES} lines, the most that patch changes."));
+        }
+        Ok(text)
     }
 
-    fn put(&mut self, path: &str, after: Option<String>) {
+    fn put(&mut self, path: &str, after: Option<String>) -> Result<(), String> {
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
             file.after = after;
         } else {
             let before = self.read_stored(path).ok();
             self.files.push(Changed { path: path.to_owned(), before, after });
         }
+        let total: usize = self.files.iter().map(Changed::bytes).sum();
+        if total > MAX_TOTAL_BYTES {
+            return Err(format!(
+                "The files have more than {MAX_TOTAL_BYTES} bytes together, the most that one patch changes; change \
+                 fewer of them."
+            ));
+        }
+        Ok(())
     }
 
     /// Writes everything. What fails on the way is put back.
@@ -169,13 +198,11 @@ fn fits(path: &str, after: &str) -> Result<(), String> {
 /// A file with all hunks applied, from top to bottom.
 fn updated(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, String> {
     let ends_with_newline = text.is_empty() || text.ends_with('\n');
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let mut lines: Vec<&str> = text.lines().collect();
     let mut from = 0;
     for hunk in hunks {
-        let borrowed: Vec<&str> = lines.iter().map(String::as_str).collect();
         for anchor in &hunk.anchors {
-            let found =
-                find_lines(&borrowed, &[anchor], from).or_else(|| find_lines(&borrowed, &[anchor], 0));
+            let found = find_lines(&lines, &[anchor], from).or_else(|| find_lines(&lines, &[anchor], 0));
             from = found.ok_or_else(|| format!("{path} has no line '{anchor}'."))?.end;
         }
         let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
@@ -184,12 +211,12 @@ fn updated(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, String> {
             let at = if hunk.anchors.is_empty() || hunk.at_end { lines.len() } else { from };
             at..at
         } else {
-            let start = if hunk.at_end { borrowed.len().saturating_sub(old.len()) } else { from };
-            let found = find_lines(&borrowed, &old, start).or_else(|| find_lines(&borrowed, &old, 0));
+            let start = if hunk.at_end { lines.len().saturating_sub(old.len()) } else { from };
+            let found = find_lines(&lines, &old, start).or_else(|| find_lines(&lines, &old, 0));
             found.ok_or_else(|| not_found(path, text, &hunk.old.join("\n")))?
         };
         from = range.start + hunk.new.len();
-        lines.splice(range, hunk.new.iter().cloned());
+        lines.splice(range, hunk.new.iter().map(String::as_str));
     }
     let mut after = lines.join("\n");
     if ends_with_newline && !after.is_empty() {

@@ -19,10 +19,11 @@ pub(super) struct Place {
     pub(super) exact: bool,
 }
 
-/// All places of `wanted` in `text`, by the strictest comparison that finds any.
-pub(super) fn places(text: &str, wanted: &str) -> Vec<Place> {
+/// The places of `wanted` in `text`, at most `most`, by the strictest comparison that finds any.
+pub(super) fn places(text: &str, wanted: &str, most: usize) -> Vec<Place> {
     let exact: Vec<Place> = text
         .match_indices(wanted)
+        .take(most)
         .map(|(start, found)| Place { range: start..start + found.len(), exact: true })
         .collect();
     if !exact.is_empty() || wanted.trim().is_empty() {

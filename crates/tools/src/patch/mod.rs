@@ -15,7 +15,6 @@ use serde_json::{Map, Value, json};
 use similar::TextDiff;
 
 use crate::arguments;
-use crate::blocking::blocking;
 use crate::output::bounded;
 use crate::tool::{Invocation, Tool, ToolOutput};
 use crate::workspace::{Workspace, Workspaces};
@@ -23,6 +22,9 @@ use apply::Changes;
 
 /// How long may be looked for the smallest difference. After that any one does.
 const MAX_DIFF_TIME: Duration = Duration::from_secs(2);
+
+/// The largest file, before and after its change together, whose difference is shown.
+const MAX_DIFF_BYTES: usize = 6 * 1024 * 1024;
 
 /// Changes files.
 #[derive(Clone)]
@@ -86,31 +88,28 @@ impl Tool for Patch {
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
-        let tool = self.clone();
-        blocking(move || tool.change(&invocation)).boxed()
+        let workspaces = self.workspaces.clone();
+        async move { workspaces.run_tool(invocation, change).await }.boxed()
     }
 }
 
-impl Patch {
-    fn change(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
-        let input: Input = arguments::parse(&invocation.input)?;
-        let workspace = self.workspaces.open(invocation)?;
-        let mut changes = Changes::new(&workspace);
-        let mode = input.mode.unwrap_or(if input.patch.is_some() { Mode::Patch } else { Mode::Replace });
-        match mode {
-            Mode::Replace => {
-                let path = input.path.ok_or("path is missing.")?;
-                let old = input.old_string.ok_or("old_string is missing.")?;
-                let new = input.new_string.ok_or("new_string is missing.")?;
-                changes.replace(&path, &old, &new, input.replace_all)?;
-            }
-            Mode::Patch => changes.patch(&input.patch.ok_or("patch is missing.")?)?,
+fn change(workspace: &Workspace, invocation: &Invocation) -> Result<ToolOutput, String> {
+    let input: Input = arguments::parse(&invocation.input)?;
+    let mut changes = Changes::new(workspace);
+    let mode = input.mode.unwrap_or(if input.patch.is_some() { Mode::Patch } else { Mode::Replace });
+    match mode {
+        Mode::Replace => {
+            let path = input.path.ok_or("path is missing.")?;
+            let old = input.old_string.ok_or("old_string is missing.")?;
+            let new = input.new_string.ok_or("new_string is missing.")?;
+            changes.replace(&path, &old, &new, input.replace_all)?;
         }
-        let files = changes.write()?;
-        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        let text = json!({ "files_modified": paths, "diff": diff(&workspace, invocation, &files) });
-        Ok(ToolOutput::ok(text.to_string()))
+        Mode::Patch => changes.patch(&input.patch.ok_or("patch is missing.")?)?,
     }
+    let files = changes.write()?;
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let text = json!({ "files_modified": paths, "diff": diff(workspace, invocation, &files) });
+    Ok(ToolOutput::ok(text.to_string()))
 }
 
 /// What was changed, as people read it.
@@ -119,6 +118,10 @@ fn diff(workspace: &Workspace, invocation: &Invocation, files: &[apply::Changed]
     for file in files {
         let (before, after) =
             (file.before.as_deref().unwrap_or_default(), file.after.as_deref().unwrap_or_default());
+        if file.bytes() > MAX_DIFF_BYTES {
+            text += &format!("{}: too large to show what changed\n", file.path);
+            continue;
+        }
         let diff = TextDiff::configure().timeout(MAX_DIFF_TIME).diff_lines(before, after);
         text += &diff.unified_diff().context_radius(2).header(&file.path, &file.path).to_string();
     }

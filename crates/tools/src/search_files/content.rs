@@ -1,6 +1,8 @@
 //! Finds text in files.
 
+use std::io::{self, Read};
 use std::path::Path;
+use std::time::Instant;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
@@ -8,22 +10,26 @@ use serde_json::{Value, json};
 
 use super::walk::Files;
 use super::{Input, OutputMode, Page};
+use crate::beneath::open_regular_file;
 use crate::workspace::Workspace;
 
 /// The most characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 500;
 /// How much memory a line may take, with those around it that are shown. Longer lines are no text for people.
-const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
+/// The longest pattern.
+const MAX_PATTERN_LENGTH: usize = 10_000;
 /// How much memory a pattern may take.
 const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
 
 /// Looks for the pattern in each file.
 pub(super) fn search(
     workspace: &Workspace,
-    files: Files,
+    files: &mut Files<'_>,
     input: &Input,
     page: &mut Page,
 ) -> Result<(), String> {
+    let deadline = files.deadline();
     let matcher = matcher(&input.pattern)?;
     let context = if input.output_mode == OutputMode::Content { input.context } else { 0 };
     let mut searcher = SearcherBuilder::new()
@@ -33,15 +39,16 @@ pub(super) fn search(
         .before_context(context)
         .after_context(context)
         .build();
-    for path in files {
-        // Opened beneath the workspace: what was a file may be a link by now.
-        let Ok(file) = workspace.open_file(&path) else { continue };
+    while let Some(path) = files.next() {
+        // What was a file may be a link by now.
+        let Ok(file) = open_regular_file(workspace.directory(), &path) else { continue };
+        let file = UntilDeadline { file, deadline };
         let mut found = Found { path: &path, mode: input.output_mode, count: 0, context: Vec::new(), page };
-        let searched = searcher.search_reader(&matcher, file.into_std(), &mut found);
+        let searched = searcher.search_reader(&matcher, file, &mut found);
         let count = found.count;
         // A file that cannot be read to its end is no reason not to look at the others.
         if searched.is_err() {
-            page.not_searched.push(path.display().to_string());
+            files.notes.not_read_to_end(|| path.display().to_string());
         }
         if count > 0 {
             let shown = path.display().to_string();
@@ -55,7 +62,25 @@ pub(super) fn search(
     Ok(())
 }
 
+/// A file of whatever length that ends with an error when the time is up.
+struct UntilDeadline {
+    file: std::fs::File,
+    deadline: Instant,
+}
+
+impl Read for UntilDeadline {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if Instant::now() >= self.deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.file.read(buffer)
+    }
+}
+
 fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+    if pattern.len() > MAX_PATTERN_LENGTH {
+        return Err(format!("The pattern must not be longer than {MAX_PATTERN_LENGTH} bytes."));
+    }
     let built =
         RegexMatcherBuilder::new().size_limit(MAX_PATTERN_BYTES).line_terminator(Some(b'\n')).build(pattern);
     built.map_err(|error| format!("The pattern is no regular expression: {error}."))
@@ -80,7 +105,7 @@ impl Found<'_> {
 }
 
 impl Sink for Found<'_> {
-    type Error = std::io::Error;
+    type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
         self.count += 1;

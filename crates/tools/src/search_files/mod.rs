@@ -1,6 +1,8 @@
 //! `search_files`: finds text in files, or files by their names.
 
 mod content;
+mod ignore_files;
+mod notes;
 mod walk;
 
 use std::time::{Duration, Instant};
@@ -13,16 +15,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
-use crate::blocking::blocking;
 use crate::output::bounded;
 use crate::tool::{Invocation, Tool, ToolOutput};
-use crate::workspace::Workspaces;
+use crate::workspace::{Workspace, Workspaces};
 
 const DEFAULT_RESULTS: usize = 50;
 const MAX_RESULTS: usize = 500;
 const MAX_CONTEXT: usize = 10;
-/// How many files that were left out are named.
-const MAX_NAMED: usize = 5;
 /// How long a search may take.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
@@ -100,41 +99,39 @@ impl Tool for SearchFiles {
     }
 
     fn run(&self, invocation: Invocation) -> BoxFuture<'static, ToolOutput> {
-        let tool = self.clone();
-        blocking(move || tool.search(&invocation)).boxed()
+        let workspaces = self.workspaces.clone();
+        async move { workspaces.run_tool(invocation, search).await }.boxed()
     }
 }
 
-impl SearchFiles {
-    fn search(&self, invocation: &Invocation) -> Result<ToolOutput, String> {
-        let mut input: Input = parse(&invocation.input)?;
-        input.context = input.context.min(MAX_CONTEXT);
-        let limit = input.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
-        let workspace = self.workspaces.open(invocation)?;
-        let deadline = Instant::now() + MAX_TIME;
-        let files =
-            walk::Files::below(&workspace, input.path.as_deref(), input.file_glob.as_deref(), deadline)?;
-        let mut page = Page { limit, offset: input.offset, ..Page::default() };
-        match input.target {
-            Target::Files => find_names(files, &input.pattern, &mut page)?,
-            Target::Content => content::search(&workspace, files, &input, &mut page)?,
-        }
-        let name = match (input.target, input.output_mode) {
-            (Target::Files, _) | (_, OutputMode::FilesOnly) => "files",
-            (_, OutputMode::Count) => "counts",
-            _ => "matches",
-        };
-        let mut text = json!({ "total_count": page.total, name: page.rows });
-        if page.total > page.offset + limit {
-            text["next_offset"] = (page.offset + limit).into();
-        }
-        if Instant::now() >= deadline {
-            text["note"] = "The search took too long and is not complete; search a smaller part.".into();
-        } else if let Some(note) = page.note() {
-            text["note"] = note.into();
-        }
-        Ok(ToolOutput::ok(bounded(&workspace, &invocation.tool_use_id, text.to_string())))
+fn search(workspace: &Workspace, invocation: &Invocation) -> Result<ToolOutput, String> {
+    let mut input: Input = parse(&invocation.input)?;
+    input.context = input.context.min(MAX_CONTEXT);
+    let limit = input.limit.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
+    let deadline = Instant::now() + MAX_TIME;
+    let mut files =
+        walk::Files::below(workspace, input.path.as_deref(), input.file_glob.as_deref(), deadline)?;
+    let mut page = Page { limit, offset: input.offset, ..Page::default() };
+    match input.target {
+        Target::Files => find_names(&mut files, &input.pattern, &mut page)?,
+        Target::Content => content::search(workspace, &mut files, &input, &mut page)?,
     }
+    let name = match (input.target, input.output_mode) {
+        (Target::Files, _) | (_, OutputMode::FilesOnly) => "files",
+        (_, OutputMode::Count) => "counts",
+        _ => "matches",
+    };
+    let mut text = json!({ "total_count": page.total, name: page.rows });
+    if page.total > page.offset + limit {
+        text["next_offset"] = (page.offset + limit).into();
+    }
+    if Instant::now() >= deadline {
+        files.notes.out_of_time();
+    }
+    if let Some(note) = files.notes.text() {
+        text["note"] = note.into();
+    }
+    Ok(ToolOutput::ok(bounded(workspace, &invocation.tool_use_id, text.to_string())))
 }
 
 /// The part of the results that is shown.
@@ -144,8 +141,6 @@ struct Page {
     offset: usize,
     total: usize,
     rows: Vec<Value>,
-    /// Files that were not searched to their end.
-    not_searched: Vec<String>,
 }
 
 impl Page {
@@ -155,20 +150,9 @@ impl Page {
         }
         self.total += 1;
     }
-
-    /// What is to be said about files that were not searched to their end.
-    fn note(&self) -> Option<String> {
-        let some: Vec<&str> = self.not_searched.iter().take(MAX_NAMED).map(String::as_str).collect();
-        let more = self.not_searched.len() - some.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let named = some.join(", ");
-        (!some.is_empty()).then(|| {
-            format!("Not searched to the end, because a line is too long or cannot be read: {named}{more}.")
-        })
-    }
 }
 
-fn find_names(files: walk::Files, pattern: &str, page: &mut Page) -> Result<(), String> {
+fn find_names(files: &mut walk::Files<'_>, pattern: &str, page: &mut Page) -> Result<(), String> {
     // A name without any sign of a glob is meant as a part of one.
     let is_glob = pattern.contains(['*', '?', '[', '{']);
     let glob = walk::glob(&if is_glob { pattern.to_owned() } else { format!("*{pattern}*") })?;

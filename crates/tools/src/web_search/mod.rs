@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
-use crate::tool::{Invocation, Tool, ToolOutput};
+use crate::tool::{Audience, Invocation, Tool, ToolOutput};
 
 pub use brave::Brave;
 pub use searxng::Searxng;
@@ -74,6 +74,10 @@ impl Tool for WebSearch {
 
     fn effect(&self) -> ToolEffect {
         ToolEffect::ReadOnly
+    }
+
+    fn is_of_use(&self, _to: Audience) -> bool {
+        self.engine.is_some()
     }
 
     fn preview(&self, input: &Map<String, Value>) -> Option<String> {

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use petasos_core::model::ToolSpec;
 use petasos_net::{Client, Options};
-use petasos_tools::{Dispatch, Dispatcher, Invocation, ToolOutput, Toolbox};
+use petasos_tools::{Dispatch, Dispatcher, Invocation, Risk, ToolOutput, Toolbox};
 use serde_json::{Map, Value, json};
 
 use crate::world::World;
@@ -114,4 +114,31 @@ except PermissionError:
     let (result, calls) = run(&world, code).await;
     assert_eq!(result["output"], "AttributeError\nToolError\nno network\n", "{result}");
     assert!(calls.is_empty());
+}
+
+#[tokio::test]
+async fn a_script_is_judged_like_the_same_code_in_a_command() {
+    let world = World::new();
+    let tool = world.toolbox.get("execute_code").expect("the tool");
+    let risk = |code: &str| tool.risk(json!({ "code": code }).as_object().unwrap());
+    for harmless in [
+        "print(sum(range(10)))",
+        "import subprocess\nprint(subprocess.run(['git', 'status'], capture_output=True).stdout)",
+        "from petasos_tools import terminal\nprint(terminal('ls'))  # it's a tool's call",
+    ] {
+        assert_eq!(risk(harmless), Risk::Ordinary, "{harmless}");
+    }
+    for (code, key) in [
+        ("import shutil\nshutil.rmtree('build')", "recursive_delete"),
+        ("import os\nos.system(input())", "unseen_code"),
+        ("print(open('/etc/shadow').read())", "credentials_read"),
+        (&*format!("x = '{}'", "y".repeat(200_000)), "unseen_code"),
+    ] {
+        let Risk::Dangerous(danger) = risk(code) else { panic!("{:?}", code.get(..40)) };
+        assert_eq!(danger.pattern_keys().next(), Some(key));
+    }
+    let code = "import subprocess\nsubprocess.run(['rm', '-rf', '/'])";
+    assert!(matches!(risk(code), Risk::Forbidden { .. }));
+    let output = world.call("execute_code", world.invocation(json!({ "code": code }))).await;
+    assert!(output.is_error && output.text.contains("never run"), "{}", output.text);
 }

@@ -90,3 +90,28 @@ async fn no_path_leads_out_of_the_workspace() {
     assert_eq!(std::fs::read_to_string(other.join("theirs")).unwrap(), "secret data");
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
 }
+
+#[tokio::test]
+async fn a_line_without_end_is_shown_in_part_and_its_length_named() {
+    let world = World::new();
+    let long = format!("first\n{}\nlast", "é".repeat(3_000_000));
+    std::fs::write(world.workspace().join("long"), long).unwrap();
+    let read = world.ok("read_file", json!({ "path": "long" })).await;
+    let shown = format!("2|{} [… the line goes on; it has 6000000 bytes]", "é".repeat(2000));
+    assert_eq!(read["content"], format!("1|first\n{shown}\n3|last\n"));
+    assert_eq!(read["total_lines"], 3);
+}
+
+#[tokio::test]
+async fn files_that_are_too_large_name_the_limit() {
+    let world = World::new();
+    let large = std::fs::File::create(world.workspace().join("large")).unwrap();
+    large.set_len(60 << 20).unwrap();
+    assert!(world.error("read_file", json!({ "path": "large" })).await.contains("at most 52428800 bytes"));
+    let content = "x".repeat((10 << 20) + 1);
+    let text = world.error("write_file", json!({ "path": "new", "content": content })).await;
+    assert!(text.contains("at most 10485760 bytes"), "{text}");
+    std::fs::write(world.workspace().join("lines"), "\n".repeat(300_000)).unwrap();
+    let input = json!({ "path": "lines", "old_string": "a", "new_string": "b" });
+    assert!(world.error("patch", input).await.contains("more than 250000 lines"));
+}

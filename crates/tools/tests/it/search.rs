@@ -1,6 +1,7 @@
 //! `search_files`.
 
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -99,4 +100,108 @@ async fn a_line_without_end_is_left_out_and_named() {
     let result = world.ok("search_files", json!({ "pattern": r"fn greet\(" })).await;
     assert_eq!(paths(&result), ["src/greet.rs"]);
     assert!(result["note"].as_str().unwrap().ends_with("cannot be read: endless.json."), "{result}");
+}
+
+/// The names that a search finds, and what it notes.
+async fn names(world: &World) -> (Vec<String>, String) {
+    let result = world.ok("search_files", json!({ "pattern": "*", "target": "files", "limit": 500 })).await;
+    let names = result["files"].as_array().unwrap().iter();
+    let note = result["note"].as_str().unwrap_or_default().to_owned();
+    (names.map(|name| name.as_str().unwrap().to_owned()).collect(), note)
+}
+
+fn write(workspace: &Path, path: &str, content: &str) {
+    let path = workspace.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+#[tokio::test]
+async fn ignore_files_count_as_git_counts_them() {
+    let world = World::new();
+    let workspace = world.workspace();
+    for (path, content) in [
+        (".gitignore", "\u{feff}*.log\n/only_here\ndeep/*.tmp\n!kept.log\n# *.rs\n[\n"),
+        (".ignore", "hidden.rs\n!shown.log\n"),
+        (".git/info/exclude", "excluded\n*.rs.bak\n"),
+        ("a.log", ""),
+        ("kept.log", ""),
+        ("shown.log", ""),
+        ("hidden.rs", ""),
+        ("main.rs", ""),
+        ("only_here", ""),
+        ("excluded", ""),
+        ("deep/only_here", ""),
+        ("deep/a.tmp", ""),
+        ("deep/er/a.tmp", ""),
+        ("deep/er/.gitignore", "!again.log\nlocal\n"),
+        ("deep/er/again.log", ""),
+        ("deep/er/local", ""),
+        ("local", ""),
+        ("repository/.git/config", ""),
+        ("repository/a.log", ""),
+        ("repository/hidden.rs", ""),
+    ] {
+        write(&workspace, path, content);
+    }
+    let (names, note) = names(&world).await;
+    let found = [
+        ".gitignore",
+        ".ignore",
+        "deep/er/.gitignore",
+        "deep/er/a.tmp",
+        "deep/er/again.log",
+        "deep/only_here",
+        "kept.log",
+        "local",
+        "main.rs",
+        "repository/a.log",
+        "shown.log",
+    ];
+    assert_eq!((names.as_slice(), note.as_str()), (found.map(str::to_owned).as_slice(), ""));
+}
+
+#[tokio::test]
+async fn ignore_files_that_are_no_plain_files_or_too_large_are_not_applied_and_named() {
+    let world = World::new();
+    let workspace = world.workspace();
+    write(&world.home.path().join("elsewhere"), "rules", "secret\n");
+    for directory in ["zero", "pipe", "sparse", "many", "outside", "socket"] {
+        write(&workspace, &format!("{directory}/secret"), "");
+    }
+    symlink("/dev/zero", workspace.join("zero/.gitignore")).unwrap();
+    symlink(world.home.path().join("elsewhere/rules"), workspace.join("outside/.gitignore")).unwrap();
+    let sparse = std::fs::File::create(workspace.join("sparse/.ignore")).unwrap();
+    sparse.set_len(250 << 20).unwrap();
+    let many: String = (0..150_000).map(|number| format!("*[0-9]{number}.x\n")).collect();
+    write(&workspace, "many/.ignore", &many[..(1 << 20) - 100]);
+    let _socket = std::os::unix::net::UnixListener::bind(workspace.join("socket/.ignore")).unwrap();
+    world.ok("terminal", json!({ "command": "mkfifo pipe/.gitignore pipe/.ignore" })).await;
+    let (names, note) = names(&world).await;
+    for directory in ["zero", "pipe", "sparse", "many", "outside", "socket"] {
+        assert!(names.contains(&format!("{directory}/secret")), "{directory}: {names:?}");
+    }
+    for named in ["outside/.gitignore (it is no regular file)", "many/.ignore (", "pipe/.ignore (it is no"] {
+        assert!(note.contains(named), "{note}");
+    }
+    assert!(note.starts_with("Ignore files that were not applied: ") && note.contains("2 more"), "{note}");
+}
+
+#[tokio::test]
+async fn directories_that_cannot_be_read_or_are_too_deep_are_named() {
+    let world = World::new();
+    let workspace = world.workspace();
+    write(&workspace, "a/file", "");
+    write(&workspace, "locked/file", "");
+    std::fs::set_permissions(workspace.join("locked"), PermissionsExt::from_mode(0o000)).unwrap();
+    let nest = "import os\nfor level in range(3000): os.mkdir('d' * 100); os.chdir('d' * 100)";
+    world.ok("terminal", json!({ "command": format!("python3 -c \"{nest}\"") })).await;
+    let (names, note) = names(&world).await;
+    assert!(names.contains(&"a/file".to_owned()), "{names:?}");
+    assert!(note.contains("Not searched, because the path is too long: dddd"), "{note}");
+    // Root reads everything.
+    let unlocked = std::fs::read_dir(workspace.join("locked")).is_ok();
+    assert!(unlocked || note.contains("Directories that cannot be read: locked."), "{note}");
+    std::fs::set_permissions(workspace.join("locked"), PermissionsExt::from_mode(0o700)).unwrap();
+    petasos_tools::remove_tree(&workspace, None).unwrap();
 }

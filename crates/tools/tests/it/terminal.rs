@@ -75,26 +75,6 @@ async fn secrets_are_in_the_environment_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn a_sudo_password_is_given_on_standard_input() {
-    let world = World::new();
-    let tool = world.toolbox.get("terminal").unwrap();
-    let input = |command: &str| Map::from_iter([("command".to_owned(), command.into())]);
-    assert_eq!(tool.sudo_command(&input("sudo ls")).as_deref(), Some("sudo ls"));
-    assert_eq!(tool.sudo_command(&input("echo sudo")), None);
-    // A stand-in for sudo, which tells what it was given.
-    let script = "#!/bin/sh\nread password\necho \"$@: ${#password} $password\"\n";
-    world.ok("write_file", json!({ "path": "sudo", "content": script })).await;
-    let mut call =
-        world.invocation(json!({ "command": "chmod +x sudo; PATH=.:$PATH; sudo one; sudo two; cat" }));
-    call.sudo_password = Some("hunter22".into());
-    let output = world.call("terminal", call).await.text;
-    assert!(!output.contains("hunter22"), "{output}");
-    for line in ["-k -S -p  one: 8 [redacted]", "-k -S -p  two: 8 [redacted]"] {
-        assert!(output.contains(line), "{output}");
-    }
-}
-
-#[tokio::test]
 async fn a_command_can_have_a_terminal() {
     let world = World::new();
     let result = world

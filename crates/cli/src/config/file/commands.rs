@@ -27,6 +27,8 @@ pub(crate) struct Sandbox {
     pub(crate) write: Vec<PathBuf>,
     /// Variables of their environment.
     pub(crate) env: BTreeMap<String, String>,
+    /// Whether sessions of the tenant default may call sudo, with a password that a person gives.
+    pub(crate) sudo: bool,
     /// Memory of one command.
     pub(crate) memory_bytes: Option<NonZero<u64>>,
     /// Processes of one command.
@@ -88,6 +90,20 @@ pub(crate) struct Approvals {
     pub(crate) deny: Vec<String>,
     /// What happens to a call that a person would have to allow, in runs of routines and in subagents.
     pub(crate) unattended: Unattended,
+    /// Whether web_extract asks before it reads a page.
+    pub(crate) web: WebApproval,
+}
+
+/// Whether `web_extract` asks before it reads a page.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WebApproval {
+    /// It does not.
+    #[default]
+    Allow,
+    /// It does, unless an agent's policy says otherwise.
+    Ask,
 }
 
 /// What happens to a call that a person would have to allow, where nobody is.

@@ -16,11 +16,14 @@ use serde::Deserialize;
 pub(crate) use self::amounts::{Price, Seconds, Share};
 pub(crate) use self::commands::{
     ApprovalMode, Approvals, Sandbox, SandboxBackend, SandboxFallback, SandboxNetwork, Unattended,
+    WebApproval,
 };
 pub(crate) use self::kept::{Memory, Skills};
 pub(crate) use self::limits::{AtBudget, Limits};
 pub(crate) use self::models::{Compaction, Facts, Models, Provider};
-pub(crate) use self::operation::{Backups, Cors, Log, LogFormat, Metrics, Rate, Traces};
+pub(crate) use self::operation::{
+    Backups, Cors, Log, LogFormat, Metrics, Rate, Traces, UnknownFields, WorkspaceFiles,
+};
 pub(crate) use self::outside::{Deliveries, Egress, Mcp, McpServer, Retries, SearchKind, Web, WebSearch};
 pub(crate) use self::plugins::Plugins;
 
@@ -57,6 +60,8 @@ pub(crate) struct File {
     pub(crate) mcp: Mcp,
     /// The tools that look into the web.
     pub(crate) web: Web,
+    /// What happens to fields of requests that are not known.
+    pub(crate) unknown_fields: UnknownFields,
     /// How many requests each key may make.
     pub(crate) rate_limit: Option<Rate>,
     /// How commands of agents are run.
@@ -69,6 +74,8 @@ pub(crate) struct File {
     pub(crate) hooks: serde_json::Value,
     /// Whether every command under hooks may run without somebody having agreed to it.
     pub(crate) hooks_auto_accept: serde_json::Value,
+    /// Files of agents.
+    pub(crate) workspaces: WorkspaceFiles,
     /// Copies of the database.
     pub(crate) backups: Backups,
     /// Browsers.

@@ -25,6 +25,17 @@ pub(crate) struct Backups {
     pub(crate) keep: Option<NonZero<usize>>,
 }
 
+/// How much agents' files may take on the disk.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct WorkspaceFiles {
+    /// Bytes of one workspace; 10 GB unless set.
+    pub(crate) max_bytes: Option<NonZero<u64>>,
+    /// Bytes of all workspaces together; no bound unless set.
+    pub(crate) total_max_bytes: Option<NonZero<u64>>,
+}
+
 /// Which web pages may use the server from a browser.
 #[derive(Deserialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -76,4 +87,16 @@ pub(crate) enum LogFormat {
     Text,
     /// One JSON object in a line.
     Json,
+}
+
+/// What happens to fields of requests that are not known.
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum UnknownFields {
+    /// The request is refused.
+    #[default]
+    Refuse,
+    /// They are left out, and named in the answer and in the log.
+    Ignore,
 }

@@ -26,10 +26,10 @@ pub(crate) struct Egress {
 pub(crate) struct Deliveries {
     /// Where the events of sessions go if neither the session's nor the agent's metadata has event_webhook_url.
     pub(crate) event_webhook_url: Option<String>,
-    /// What deliveries are sent with as bearer token; the server's API key unless set.
+    /// The bearer token of the tenant default's deliveries; derived from the secret unless set.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(crate) token: Option<SecretString>,
-    /// What deliveries are signed with, as whsec_ and base64; the one in delivery.secret unless set.
+    /// Signs the tenant default's deliveries, and all other credentials follow from it; that of delivery.secret unless set.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(crate) secret: Option<SecretString>,
     /// How long a receiver may take to answer.

@@ -4,11 +4,15 @@ The pipes to the server move away from standard input and output before any plug
 goes to the log.
 """
 
+import sys
+
+# The directory in which the host starts is no place to import from, not even what follows here.
+sys.path[:] = [entry for entry in sys.path if entry not in ("", ".")]
+
 import fcntl
 import json
 import os
 import struct
-import sys
 import types
 
 # High enough that code which closes "all" low descriptors leaves it alone.
@@ -44,8 +48,6 @@ def load(modules):
 
 def main():
     inbox, outbox = take_pipes()
-    # The directory in which the host starts is no place to import from.
-    sys.path[:] = [entry for entry in sys.path if entry]
     (length,) = struct.unpack(">I", inbox.read(4))
     package = load(json.loads(inbox.read(length)))
     package.host.run(inbox, outbox)

@@ -49,6 +49,8 @@ class Plugins:
         """Calls a callback with keyword arguments."""
         function, accepted, loops = self._registered[message["function"]]
         kwargs = message["kwargs"]
+        if message.get("cwd"):
+            kwargs.setdefault("cwd", message["cwd"])
         if "args" in kwargs and "arguments" in kwargs:
             # Two names of one thing: an edit through either is seen through both.
             kwargs["arguments"] = kwargs["args"]

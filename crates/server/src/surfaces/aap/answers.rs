@@ -253,6 +253,7 @@ impl Sent {
             scope: Scope::Once,
             reason,
             tool: None,
+            pattern: None,
             also: Vec::new(),
         });
         self.events.extend(confirmation.map(UserEvent::ToolConfirmation));

@@ -1,13 +1,14 @@
 //! `GET /aap/meta`: what can be talked to.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use axum::routing;
 use futures_util::future::join_all;
 use petasos_core::agent::AgentVersion;
 use petasos_core::ids::TenantId;
 use petasos_core::key::KeyScope;
 use petasos_engine::Engine;
+use petasos_store::Page;
 
 use super::settings::show_option;
 use super::types::{
@@ -16,8 +17,9 @@ use super::types::{
 };
 use crate::auth::ReadsAgents;
 use crate::openapi::{Api, Operation};
-use crate::page::all_pages;
 use crate::problem::Problem;
+use crate::rows::{self, Pages};
+use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {
     let summary = "The version of the protocol, and the agents with what they can do.";
@@ -29,11 +31,19 @@ pub(super) fn api() -> Api {
 async fn meta(
     State(engine): State<Engine>,
     ReadsAgents(tenant): ReadsAgents,
-) -> Result<Json<GetMeta>, Problem> {
-    let agents = all_pages(|page| engine.agents(&tenant, page)).await?;
-    // All at once, so that many slow MCP servers cost no more time than one.
-    let agents = join_all(agents.iter().map(|agent| info(&engine, &tenant, agent))).await;
-    Ok(Json(GetMeta { version: VERSION, agents }))
+    until: Until,
+) -> Result<Response, Problem> {
+    let head = rows::head(&GetMeta { version: VERSION, agents: Vec::new() }, "]}")?;
+    let read = move |page| {
+        let (engine, tenant) = (engine.clone(), tenant.clone());
+        async move {
+            let Page { items, next } = engine.agents(&tenant, page).await?;
+            // All at once, so that many slow MCP servers cost no more time than one.
+            let infos = join_all(items.iter().map(|agent| info(&engine, &tenant, agent))).await;
+            Ok(Page { items: infos.iter().map(rows::json).collect::<Result<_, _>>()?, next })
+        }
+    };
+    rows::respond(head, Pages::new(read, "]}"), until).await
 }
 
 async fn info(engine: &Engine, tenant: &TenantId, agent: &AgentVersion) -> AgentInfo {

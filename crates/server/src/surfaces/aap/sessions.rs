@@ -3,8 +3,10 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing;
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use petasos_core::ids::{AgentId, SessionId};
 use petasos_core::key::KeyScope;
 use petasos_core::settings::SessionSettings;
@@ -22,9 +24,13 @@ use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::rows::{self, Rows};
+use crate::valid_keys::Until;
 
 /// Sessions of a page.
 const PAGE: usize = 100;
+/// How many of them are looked at at the same time.
+const AT_ONCE: usize = 16;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
@@ -102,16 +108,39 @@ async fn list(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     query: Query,
-) -> Result<Json<GetSessions>, Problem> {
+    until: Until,
+) -> Result<Response, Problem> {
     let after = query.text("after").map(|after| Cursor(after.to_owned()));
     let page = engine.sessions(&tenant, SessionFilter::default(), PageRequest { after, limit: PAGE }).await;
     let page = page.map_err(|error| match error {
         Error::Invalid { problem, .. } => Problem::validation("after", problem),
         error => error.into(),
     })?;
-    let details = engine.session_details(&tenant, &page.items).await?;
-    let sessions = join_all(details.iter().map(|detail| info(&engine, detail))).await;
-    Ok(Json(GetSessions { sessions, next: page.next.map(|cursor| cursor.0) }))
+    let details = engine.session_details(&tenant, page.items);
+    let infos = details.map(move |detail| {
+        let engine = engine.clone();
+        async move { rows::json(&info(&engine, &detail?).await) }
+    });
+    let head = rows::head(&GetSessions { sessions: Vec::new(), next: None }, "]}")?;
+    let tail = rows::json(&GetSessions { sessions: Vec::new(), next: page.next.map(|cursor| cursor.0) })?;
+    let tail = tail.strip_prefix(&head[..]).unwrap_or(b"]}").to_vec();
+    rows::respond(head, SessionRows { infos: infos.buffered(AT_ONCE).boxed(), tail }, until).await
+}
+
+/// The sessions of a page. The tools of each may be large.
+struct SessionRows {
+    infos: BoxStream<'static, Result<Vec<u8>, Problem>>,
+    tail: Vec<u8>,
+}
+
+impl Rows for SessionRows {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        self.infos.next().await.transpose()
+    }
+
+    fn tail(&mut self) -> Result<Vec<u8>, Problem> {
+        Ok(std::mem::take(&mut self.tail))
+    }
 }
 
 async fn get(

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use petasos_core::agent::{AgentDefinition, is_tool_name};
+use petasos_core::json_schema::check_bounds;
 use petasos_core::settings::{ClientTool, EnabledTool, SessionSettings};
 use petasos_engine::ServerTools;
 use secrecy::SecretString;
@@ -131,7 +132,11 @@ fn client_tools(tools: Vec<ToolSpec>) -> Result<Vec<ClientTool>, Problem> {
             return fail("description", format!("has more than {MAX_DESCRIPTION_CHARS} characters"));
         }
         let ToolSpec { name, title, description, parameters } = tool;
-        Ok(ClientTool { name, title, description, input_schema: Value::Object(parameters) })
+        let input_schema = Value::Object(parameters);
+        if let Err(problem) = check_bounds(&input_schema) {
+            return fail("parameters", problem.to_string());
+        }
+        Ok(ClientTool { name, title, description, input_schema })
     };
     tools.into_iter().enumerate().map(read).collect()
 }

@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use axum::response::sse::Event as Frame;
 use petasos_core::event::{CutShort, Event, Failure, MessagePlace, Payload, StopReason as Stopped};
 use petasos_engine::{Engine, Item, Reader, SESSION_DELETED};
 use tokio_util::sync::CancellationToken;
@@ -14,7 +13,7 @@ use super::deltas::Deltas;
 use super::story::{Fact, Messages, Narrator};
 use super::types::{AgentResponse, StopReason, StreamMode, TurnEvent};
 use crate::problem::Problem;
-use crate::sse::{self, Frames};
+use crate::sse::{self, Frame, Frames};
 
 /// What is known about a turn when it begins.
 pub(super) struct Show {

@@ -3,7 +3,7 @@
 //! There is one story. A history, the body of a turn in the mode `none`, and both kinds of streams are ways to show it,
 //! so they cannot disagree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use petasos_core::context::{NOT_EXECUTED, SECRET_SUPPLIED, STOPPED};
 use petasos_core::event::{Block, Event, MessagePlace, Payload, StopReason, UserMessage};
@@ -158,7 +158,7 @@ impl Narrator {
 /// Facts as messages.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
-    list: Vec<HistoryMessage>,
+    list: VecDeque<HistoryMessage>,
     /// Whether what the agent says next belongs to a new message.
     fresh: bool,
 }
@@ -167,12 +167,13 @@ impl Messages {
     /// Adds what happened next.
     pub(super) fn add(&mut self, fact: Fact) {
         match fact {
-            Fact::System(content) => self.list.push(HistoryMessage::System { content }),
+            Fact::System(content) => self.list.push_back(HistoryMessage::System { content }),
             Fact::User(blocks) => {
-                self.list.push(HistoryMessage::User { content: content::shown(blocks) });
+                self.list.push_back(HistoryMessage::User { content: content::shown(blocks) });
             }
             Fact::Result { id, content } => {
-                self.list.push(HistoryMessage::Tool { tool_call_id: id, content: content::shown(content) });
+                self.list
+                    .push_back(HistoryMessage::Tool { tool_call_id: id, content: content::shown(content) });
             }
             Fact::NewMessage => self.fresh = true,
             Fact::Thinking(thinking) => self.say(ContentBlock::Thinking { thinking }),
@@ -184,26 +185,31 @@ impl Messages {
     }
 
     fn say(&mut self, block: ContentBlock) {
-        match self.list.last_mut() {
+        match self.list.back_mut() {
             Some(HistoryMessage::Assistant { content: Content::Blocks(blocks) }) if !self.fresh => {
                 blocks.push(block);
             }
             _ => {
                 let content = Content::Blocks(vec![block]);
-                self.list.push(HistoryMessage::Assistant { content });
+                self.list.push_back(HistoryMessage::Assistant { content });
             }
         }
         self.fresh = false;
     }
 
-    /// All of them. What an agent only said is a plain text.
-    pub(super) fn into_list(mut self) -> Vec<HistoryMessage> {
-        for message in &mut self.list {
-            if let HistoryMessage::Assistant { content } = message {
-                *content = content::plain(std::mem::replace(content, Content::Blocks(Vec::new())));
-            }
-        }
-        self.list
+    /// Takes the first of them.
+    pub(super) fn take_first(&mut self) -> Option<HistoryMessage> {
+        self.list.pop_front().map(plain)
+    }
+
+    /// Takes the first of them if it is complete. The agent may go on with the last one.
+    pub(super) fn take_complete(&mut self) -> Option<HistoryMessage> {
+        if self.list.len() > 1 { self.take_first() } else { None }
+    }
+
+    /// All of them.
+    pub(super) fn into_list(self) -> Vec<HistoryMessage> {
+        self.list.into_iter().map(plain).collect()
     }
 
     /// What the agent and its tools said: the answer to a turn, without what the application sent itself.
@@ -212,5 +218,15 @@ impl Messages {
             matches!(message, HistoryMessage::Assistant { .. } | HistoryMessage::Tool { .. })
         };
         self.into_list().into_iter().filter(of_agent).collect()
+    }
+}
+
+/// A message as it is shown. What an agent only said is a plain text.
+fn plain(message: HistoryMessage) -> HistoryMessage {
+    match message {
+        HistoryMessage::Assistant { content } => {
+            HistoryMessage::Assistant { content: content::plain(content) }
+        }
+        other => other,
     }
 }

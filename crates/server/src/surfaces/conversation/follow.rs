@@ -4,10 +4,8 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::sse::Event as Frame;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use petasos_core::event::Event;
 use petasos_core::ids::{SessionId, TenantId};
 use petasos_engine::Reader;
@@ -16,8 +14,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::rows::{self, Rows};
 use crate::server::App;
-use crate::sse::{self, Frames};
+use crate::sse::{self, Frame, Frames};
 use crate::valid_keys::Until;
 
 /// How long a reader waits unless it says so.
@@ -90,23 +89,54 @@ pub(crate) async fn respond<F: Fold>(
     }
     let early = if reading.wait < LONG_WAIT { Duration::ZERO } else { EARLY };
     let deadline = Instant::now() + reading.wait - early;
-    let mut events = Vec::new();
-    while !shown.reader.is_up_to_date() && events.len() < MAX_EVENTS {
-        match shown.next_of_log().await? {
-            Some(event) => events.extend(shown.push(&event)),
-            None => return Err(gone(session_id)),
-        }
+    let until = shown.until.clone();
+    let mut first = None;
+    while first.is_none() && !shown.reader.is_up_to_date() {
+        let event = shown.next_of_log().await?.ok_or_else(|| gone(session_id))?;
+        first = shown.push(&event);
     }
-    if events.is_empty() && !reading.wait.is_zero() {
+    let mut has_waited = false;
+    if first.is_none() && !reading.wait.is_zero() {
         let Ok(next) = timeout_at(deadline, shown.next()).await else { return Err(timed_out()) };
-        events.push(next?.ok_or_else(|| gone(session_id))?.1);
-        // What was appended together is answered together.
-        while shown.reader.is_ready() {
-            let Some(event) = shown.next_of_log().await? else { break };
-            events.extend(shown.push(&event));
-        }
+        first = Some(next?.ok_or_else(|| gone(session_id))?.1);
+        has_waited = true;
     }
-    Ok(Json(events).into_response())
+    let events = Events { shown, first, has_waited, count: 0, session_id: session_id.clone() };
+    rows::respond("[".into(), events, until).await
+}
+
+/// The events that are there, as they are read from the log.
+struct Events<F: Fold> {
+    shown: Shown<F>,
+    first: Option<F::Shown>,
+    /// Whether the first one was waited for. What was appended together with it is answered together.
+    has_waited: bool,
+    count: usize,
+    session_id: SessionId,
+}
+
+impl<F: Fold> Events<F> {
+    fn has_more(&self) -> bool {
+        let reader = &self.shown.reader;
+        let is_there = if self.has_waited { reader.is_ready() } else { !reader.is_up_to_date() };
+        is_there && self.count < MAX_EVENTS
+    }
+}
+
+impl<F: Fold> Rows for Events<F> {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        let mut next = self.first.take();
+        while next.is_none() && self.has_more() {
+            let event = self.shown.next_of_log().await?.ok_or_else(|| gone(&self.session_id))?;
+            next = self.shown.push(&event);
+        }
+        self.count += 1;
+        next.map(|event| rows::json(&event)).transpose()
+    }
+
+    fn tail(&mut self) -> Result<Vec<u8>, Problem> {
+        Ok("]".into())
+    }
 }
 
 /// One event of a session, if there is such a one and it is shown.

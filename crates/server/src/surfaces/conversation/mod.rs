@@ -3,6 +3,7 @@
 //! A support product opens a session for a customer, posts messages, and follows typed events by long poll or stream.
 //! Its sessions are sessions like any other; `view` is the one place that says what the log means as a conversation.
 
+mod actions;
 mod customers;
 mod errors;
 mod events;
@@ -28,5 +29,5 @@ pub use webhook::conversation_view;
 use crate::openapi::Api;
 
 pub(crate) fn api() -> Api {
-    sessions::api().and(events::api()).and(customers::api())
+    sessions::api().and(actions::api()).and(events::api()).and(customers::api())
 }

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
+use futures_util::TryStreamExt;
 use petasos_core::conversation::Mode;
 use petasos_core::ids::{AgentId, SessionId};
 use petasos_core::key::KeyScope;
@@ -24,6 +25,7 @@ use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::surfaces::pending_actions::{ActionFields, TimedAction, pending_actions};
 
 /// The agent of sessions that name none.
 pub(crate) const DEFAULT_AGENT: &str = "interactiveAgent";
@@ -81,7 +83,7 @@ pub(super) fn api() -> Api {
 
 /// A session as a conversation.
 #[derive(Serialize, JsonSchema)]
-struct Conversation {
+pub(super) struct Conversation {
     id: SessionId,
     agent_id: AgentId,
     customer_id: Option<String>,
@@ -89,10 +91,35 @@ struct Conversation {
     mode: Mode,
     created_at: String,
     metadata: Map<String, Value>,
+    /// What the turn waits for; empty unless the status is `processing` with the stage `waiting`.
+    pending_actions: Vec<ConversationAction>,
+}
+
+/// An action that a conversation waits for.
+#[derive(Serialize, JsonSchema)]
+struct ConversationAction {
+    #[serde(flatten)]
+    fields: ActionFields,
+    created_at: String,
+    /// When it is no longer waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+}
+
+impl From<TimedAction> for ConversationAction {
+    fn from(action: TimedAction) -> Self {
+        let shown = |at| format!("{at:.3}");
+        ConversationAction {
+            fields: action.fields,
+            created_at: shown(action.created_at),
+            expires_at: action.expires_at.map(shown),
+        }
+    }
 }
 
 impl From<SessionDetail> for Conversation {
     fn from(detail: SessionDetail) -> Self {
+        let pending_actions = pending_actions(&detail).map(ConversationAction::from).collect();
         Conversation {
             id: detail.header.id,
             agent_id: detail.header.agent_id,
@@ -101,6 +128,7 @@ impl From<SessionDetail> for Conversation {
             mode: detail.state.conversation.mode,
             created_at: format!("{:.3}", detail.header.created_at),
             metadata: detail.state.view.metadata,
+            pending_actions,
         }
     }
 }
@@ -147,7 +175,8 @@ async fn list(
     let filter = filter(&query, OldestFirst(false))?;
     let total_count = engine.count_sessions(&tenant, filter.clone()).await?;
     let page = engine.sessions(&tenant, filter, query.page()?).await?;
-    let items = engine.session_details(&tenant, &page.items).await?;
+    let items = engine.session_details(&tenant, page.items).map_ok(Conversation::from);
+    let items: Vec<Conversation> = items.try_collect().await?;
     Ok(Json(Listing::of(Page { items, next: page.next }, total_count)))
 }
 

@@ -5,7 +5,7 @@
 
 use petasos_core::context::SECRET_SUPPLIED;
 use petasos_core::event::{
-    ApplicationContent, Block, Event, MessagePlace, Payload, Purpose, StopReason, ToolUse, joined_text,
+    ApplicationContent, Block, Event, Payload, Purpose, StopReason, ToolUse, joined_text,
 };
 use serde_json::{Map, Value};
 
@@ -20,6 +20,10 @@ const WAITING: &str = "waiting";
 /// The fold of a log into a conversation.
 #[derive(Debug, Default)]
 pub(crate) struct ConversationView {
+    /// Whether the turn under way was shown as `acknowledged`.
+    is_acknowledged: bool,
+    /// Whether the turn under way was shown as `processing`, a wait for somebody aside.
+    is_processing: bool,
     /// Whether the model step under way calls tools, so that what it says is not its last word.
     calls_tools: bool,
     /// The calls of the step, in the order in which the model made them.
@@ -40,11 +44,11 @@ impl ConversationView {
     /// Takes the next event of the log into account, and returns what it is in the conversation.
     pub(crate) fn push(&mut self, event: &Event) -> Option<ConversationEvent> {
         let place = place(event);
+        if event.payload.opens_turn() {
+            *self = ConversationView::default();
+        }
         match &event.payload {
             Payload::UserMessage(message) => {
-                if message.place == MessagePlace::OpensTurn {
-                    *self = ConversationView::default();
-                }
                 let text = joined_text(&message.content);
                 (!text.is_empty()).then_some(ConversationEvent::UserMessage(Message { place, text }))
             }
@@ -57,7 +61,14 @@ impl ConversationView {
                     None => ConversationEvent::AssistantMessage(Message { place, text }),
                 })
             }
-            Payload::StatusRunning {} => Some(status(place, StatusName::Processing)),
+            Payload::StatusRunning {} if !self.is_acknowledged => {
+                self.is_acknowledged = true;
+                Some(status(place, StatusName::Acknowledged))
+            }
+            // The turn goes on after somebody was waited for.
+            Payload::StatusRunning {} => Some(self.processing(place)),
+            Payload::ModelStarted(_) if !self.is_processing => Some(self.processing(place)),
+            Payload::Typing {} => Some(status(place, StatusName::Typing)),
             Payload::StatusIdle(idle) => Some(self.idle(place, &idle.stop_reason)),
             Payload::ModelFinished(finished) if finished.purpose == Purpose::Turn => {
                 self.calls_tools = finished.tool_calls > 0;
@@ -80,6 +91,11 @@ impl ConversationView {
             Payload::UserInterrupt(_) => self.interrupted(place),
             payload => self.tool(place, payload),
         }
+    }
+
+    fn processing(&mut self, place: Place) -> ConversationEvent {
+        self.is_processing = true;
+        status(place, StatusName::Processing)
     }
 
     /// What was asked has no answer. If other calls of the step ran or are being ended, it is shown with them.

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing;
-use petasos_core::agent::{AgentDefinition, AgentVersion};
+use petasos_core::agent::{AgentDefinition, AgentVersion, ConfiguredSkill, McpServer, ToolEntry};
+use petasos_core::agent_option::AgentOption;
 use petasos_core::ids::AgentId;
 use petasos_core::key::KeyScope;
 use petasos_engine::{AgentChange, Engine};
@@ -74,13 +75,18 @@ struct AgentPatch {
     name: Option<String>,
     model: Option<String>,
     instructions: Option<String>,
-    tools: Option<Vec<Value>>,
-    mcp_servers: Option<Vec<Value>>,
-    skills: Option<Vec<Value>>,
-    options: Option<Vec<Value>>,
+    tools: Option<Vec<ToolEntry>>,
+    mcp_servers: Option<Vec<McpServer>>,
+    skills: Option<Vec<ConfiguredSkill>>,
+    options: Option<Vec<AgentOption>>,
     metadata: Option<Map<String, Value>>,
     /// The version that is being changed; another one is a conflict.
     version: Option<u32>,
+    /// Has no effect, like the times: an agent may be sent back as it was shown.
+    id: Option<String>,
+    created_at: Option<String>,
+    updated_at: Option<String>,
+    archived_at: Option<String>,
 }
 
 /// An agent as it is shown: its definition, and what we know about it.

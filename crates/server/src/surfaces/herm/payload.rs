@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use petasos_core::event::{self, Block, CutShort, Payload as Stored, Scope, Verdict};
+use petasos_core::recovery::WorkKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::sessions::ActionType;
+use crate::surfaces::pending_actions::ActionType;
 
 /// The most characters of one text block.
 pub(super) const MAX_BLOCK_CHARS: usize = 20_000;
@@ -27,7 +28,14 @@ pub(super) enum Payload<'a> {
         message: Option<&'a str>,
     },
     #[serde(rename = "user.tool_confirmation")]
-    UserToolConfirmation { tool_use_id: &'a str, result: Verdict, scope: Scope },
+    UserToolConfirmation {
+        tool_use_id: &'a str,
+        result: Verdict,
+        scope: Scope,
+        /// The pattern of commands that was allowed in place of the whole tool.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pattern: Option<&'a str>,
+    },
     #[serde(rename = "user.custom_tool_result")]
     UserCustomToolResult { tool_use_id: &'a str, content: Vec<TextBlock<'a>>, is_error: bool },
     #[serde(rename = "user.clarify_result")]
@@ -42,6 +50,14 @@ pub(super) enum Payload<'a> {
     StatusIdle { stop_reason: StopReason },
     #[serde(rename = "session.action_expired")]
     ActionExpired { id: &'a str, action: ActionType },
+    /// Work of the session is set aside because the server died over and over while it was under way.
+    #[serde(rename = "session.work_set_aside")]
+    WorkSetAside {
+        kind: WorkKind,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        message: &'a str,
+    },
     #[serde(rename = "session.title_updated")]
     TitleUpdated { title: &'a str },
     #[serde(rename = "agent.message")]
@@ -208,6 +224,7 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
             tool_use_id: confirmation.tool_use_id.as_str(),
             result: confirmation.result,
             scope: confirmation.scope,
+            pattern: confirmation.pattern.as_deref(),
         },
         Stored::UserCustomToolResult(result) => Payload::UserCustomToolResult {
             tool_use_id: result.tool_use_id.as_str(),
@@ -227,6 +244,9 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         Stored::StatusIdle(idle) => Payload::StatusIdle { stop_reason: idle.stop_reason.clone().into() },
         Stored::ActionExpired(expired) => {
             Payload::ActionExpired { id: &expired.id, action: expired.action.into() }
+        }
+        Stored::WorkSetAside(work) => {
+            Payload::WorkSetAside { kind: work.kind, id: work.id.as_deref(), message: &work.message }
         }
         Stored::AgentMessage(message) => Payload::AgentMessage(Said::whole(&message.text)),
         Stored::AgentThinking(thinking) => Payload::AgentThinking(Said::whole(&thinking.text)),
@@ -261,6 +281,7 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         Stored::ModelStarted(_)
         | Stored::ModelFinished(_)
         | Stored::ToolStarted(_)
+        | Stored::ToolResultTransformed(_)
         | Stored::Titled(_)
         | Stored::MetadataChanged { .. }
         | Stored::Archived {}
@@ -277,6 +298,7 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::EventMetadataChanged(_)
         | Stored::CustomerVariables(_)
         | Stored::MessageSeeded {}
+        | Stored::Typing {}
         | Stored::RunOpened(_)
         | Stored::RunReminded(_)
         | Stored::RunSettled(_) => return None,

@@ -69,7 +69,13 @@ enum SentEvent {
     #[schemars(rename = "user.interrupt")]
     Interrupt { message: Option<String> },
     #[schemars(rename = "user.tool_confirmation")]
-    ToolConfirmation { tool_use_id: String, result: Verdict, scope: Option<Scope>, reason: Option<String> },
+    ToolConfirmation {
+        tool_use_id: String,
+        result: Verdict,
+        scope: Option<Scope>,
+        pattern: Option<String>,
+        reason: Option<String>,
+    },
     #[schemars(rename = "user.custom_tool_result")]
     CustomToolResult { tool_use_id: String, content: Vec<SentBlock>, is_error: Option<bool> },
     #[schemars(rename = "user.clarify_result")]
@@ -193,6 +199,7 @@ impl Fields {
                     Some(_) => return Err(self.problem("scope", "must be once, session or always")),
                 },
                 reason: self.optional_text("reason")?,
+                pattern: self.optional_text("pattern")?,
                 tool: None,
                 also: Vec::new(),
             }),

@@ -3,15 +3,14 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
 use axum::routing;
-use jiff::Timestamp;
 use petasos_core::event::{Payload, joined_text};
-use petasos_core::ids::{AgentId, SessionId, TenantId};
+use petasos_core::ids::{AgentId, SessionId};
 use petasos_core::key::KeyScope;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView, Status};
-use petasos_core::state::{ActionKind, PendingAction};
-use petasos_engine::{Engine, NewSession, SessionChange};
-use petasos_store::{EventQuery, Order, SessionFilter};
+use petasos_engine::{Engine, LogPart, LogRange, NewSession, SessionChange};
+use petasos_store::SessionFilter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -26,10 +25,12 @@ use crate::page::Page;
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::rows::{self, Rows};
+use crate::surfaces::pending_actions::{ActionFields, TimedAction, pending_actions};
+use crate::valid_keys::Until;
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_USER_ID_CHARS: usize = 256;
-const MESSAGES_AT_ONCE: usize = 1000;
 const PLATFORM: &str = "x-petasos-platform";
 
 pub(super) fn api() -> Api {
@@ -78,6 +79,15 @@ pub(super) fn api() -> Api {
             "/v1/sessions/{sessionId}/archive",
             routing::post(archive),
             Operation::new::<Session>("archiveSession", "Takes a session off the list.", write),
+        )
+        .post(
+            "/v1/sessions/{sessionId}/finalize",
+            routing::post(finalize),
+            Operation::new::<Session>(
+                "finalizeSession",
+                "Tells hooks that the person has left the session, which stays as it is.",
+                write,
+            ),
         )
         .delete(
             "/v1/sessions/{sessionId}",
@@ -145,43 +155,20 @@ struct SessionDetail {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Action {
-    id: String,
-    r#type: ActionType,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    question: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    choices: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<Value>,
+    #[serde(flatten)]
+    fields: ActionFields,
     created_at: String,
     /// When it is no longer waited for.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
 }
 
-/// The kinds of answers that a turn can wait for.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum ActionType {
-    ToolConfirmation,
-    CustomTool,
-    Clarify,
-    Sudo,
-    Secret,
-}
-
-impl From<ActionKind> for ActionType {
-    fn from(kind: ActionKind) -> Self {
-        match kind {
-            ActionKind::ToolConfirmation => ActionType::ToolConfirmation,
-            ActionKind::CustomTool => ActionType::CustomTool,
-            ActionKind::Clarify => ActionType::Clarify,
-            ActionKind::Sudo => ActionType::Sudo,
-            ActionKind::Secret => ActionType::Secret,
+impl From<TimedAction> for Action {
+    fn from(action: TimedAction) -> Self {
+        Action {
+            fields: action.fields,
+            created_at: milliseconds(action.created_at),
+            expires_at: action.expires_at.map(milliseconds),
         }
     }
 }
@@ -295,63 +282,37 @@ async fn get(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     Path(session): Path<String>,
-) -> Result<Json<SessionDetail>, Problem> {
+    until: Until,
+) -> Result<Response, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let detail = engine.session_detail(&tenant, &session_id).await?;
-    let expires_at = detail.state.turn.as_ref().and_then(|turn| turn.expires_at);
-    let pending_actions = detail.state.pending().map(|action| show_action(&action, expires_at)).collect();
-    let messages = messages(&engine, &tenant, &session_id).await?;
+    let pending_actions = pending_actions(&detail).map(Action::from).collect();
+    let types = vec!["user.message".to_owned(), "agent.message".to_owned()];
+    let log = engine.log_part(&tenant, &session_id, LogRange { types, ..LogRange::default() }).await?;
     let session = Session::new(detail.header, detail.state.view);
-    Ok(Json(SessionDetail { session, pending_actions, messages }))
+    let head = rows::head(&SessionDetail { session, pending_actions, messages: Vec::new() }, "]}")?;
+    rows::respond(head, Messages(log), until).await
 }
 
-async fn messages(
-    engine: &Engine,
-    tenant: &TenantId,
-    session_id: &SessionId,
-) -> Result<Vec<Message>, Problem> {
-    let mut messages = Vec::new();
-    let mut after = 0;
-    loop {
-        let types = vec!["user.message".to_owned(), "agent.message".to_owned()];
-        let (order, limit) = (Order::Ascending, MESSAGES_AT_ONCE);
-        let query = EventQuery { after: Some(after), before: None, types, order, limit };
-        let events = engine.events(tenant, session_id, query).await?;
-        for event in &events {
-            after = event.sequence;
-            let (role, content) = match &event.payload {
+/// What was said, as it is read from the log.
+struct Messages(LogPart);
+
+impl Rows for Messages {
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        while let Some(event) = self.0.next().await? {
+            let created_at = milliseconds(event.created_at);
+            let (role, content) = match event.payload {
                 Payload::UserMessage(message) => (Role::User, joined_text(&message.content)),
-                Payload::AgentMessage(message) => (Role::Agent, message.text.clone()),
+                Payload::AgentMessage(message) => (Role::Agent, message.text),
                 _ => continue,
             };
-            messages.push(Message { role, content, created_at: milliseconds(event.created_at) });
+            return rows::json(&Message { role, content, created_at }).map(Some);
         }
-        if events.len() < MESSAGES_AT_ONCE {
-            return Ok(messages);
-        }
+        Ok(None)
     }
-}
 
-fn show_action(action: &PendingAction<'_>, expires_at: Option<Timestamp>) -> Action {
-    let call = action.call;
-    let field = |name: &str| Some(call.input.get(name).cloned().unwrap_or_default());
-    let shown = Action {
-        id: action.id.to_owned(),
-        r#type: action.kind.into(),
-        tool: None,
-        input: None,
-        question: None,
-        choices: None,
-        name: None,
-        created_at: milliseconds(call.created_at),
-        expires_at: expires_at.map(milliseconds),
-    };
-    match action.kind {
-        ActionKind::ToolConfirmation | ActionKind::CustomTool | ActionKind::Sudo => {
-            Action { tool: Some(call.tool.clone()), input: Some(call.input.clone()), ..shown }
-        }
-        ActionKind::Clarify => Action { question: field("question"), choices: field("choices"), ..shown },
-        ActionKind::Secret => Action { name: field("name"), question: field("prompt"), ..shown },
+    fn tail(&mut self) -> Result<Vec<u8>, Problem> {
+        Ok("]}".into())
     }
 }
 
@@ -387,6 +348,14 @@ async fn archive(
     Path(session): Path<String>,
 ) -> Result<Json<Session>, Problem> {
     Ok(Json(engine.archive_session(&tenant, &id("session", &session)?).await?.into()))
+}
+
+async fn finalize(
+    State(engine): State<Engine>,
+    WritesSessions(tenant): WritesSessions,
+    Path(session): Path<String>,
+) -> Result<Json<Session>, Problem> {
+    Ok(Json(engine.finalize_session(&tenant, &id("session", &session)?).await?.into()))
 }
 
 async fn delete(

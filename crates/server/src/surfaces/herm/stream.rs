@@ -3,7 +3,6 @@
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use axum::response::sse::Event as Frame;
 use axum::routing;
 use jiff::Timestamp;
 use petasos_core::ids::{EventId, SessionId};
@@ -17,7 +16,7 @@ use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::server::App;
-use crate::sse::{self, Frames};
+use crate::sse::{self, Frame, Frames};
 use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {

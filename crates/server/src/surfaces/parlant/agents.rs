@@ -4,12 +4,13 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing;
 use petasos_core::agent::{AgentDefinition, AgentVersion};
 use petasos_core::ids::{AgentId, TenantId};
 use petasos_core::key::KeyScope;
 use petasos_engine::{AgentChange, Engine};
-use petasos_store::Bearer;
+use petasos_store::{Bearer, Page};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -19,10 +20,11 @@ use super::tags::{ChangeTags, of_all};
 use crate::auth::{ReadsAgents, WritesAgents};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
-use crate::page::all_pages;
 use crate::path::id;
 use crate::problem::Problem;
+use crate::rows::{self, Pages};
 use crate::surfaces::conversation::DEFAULT_AGENT;
+use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::AgentsRead, KeyScope::AgentsWrite);
@@ -98,15 +100,22 @@ async fn present(engine: &Engine, tenant: &TenantId, agent: &str) -> Result<Agen
 async fn list(
     State(engine): State<Engine>,
     ReadsAgents(tenant): ReadsAgents,
-) -> Result<Json<Vec<Agent>>, Problem> {
-    let agents = all_pages(|page| engine.agents(&tenant, page)).await?;
-    let ids = agents.iter().map(|agent| agent.id.to_string());
-    let mut tags = of_all(&engine, &tenant, Bearer::Agent, ids).await?;
-    let with_tags = |agent: AgentVersion| {
-        let tags = tags.remove(agent.id.as_str()).unwrap_or_default();
-        shown(&engine, agent, tags)
+    until: Until,
+) -> Result<Response, Problem> {
+    let read = move |page| {
+        let (engine, tenant) = (engine.clone(), tenant.clone());
+        async move {
+            let Page { items, next } = engine.agents(&tenant, page).await?;
+            let ids = items.iter().map(|agent| agent.id.to_string());
+            let mut tags = of_all(&engine, &tenant, Bearer::Agent, ids).await?;
+            let with_tags = |agent: AgentVersion| {
+                let tags = tags.remove(agent.id.as_str()).unwrap_or_default();
+                rows::json(&shown(&engine, agent, tags))
+            };
+            Ok(Page { items: items.into_iter().map(with_tags).collect::<Result<_, _>>()?, next })
+        }
     };
-    Ok(Json(agents.into_iter().map(with_tags).collect()))
+    rows::respond("[".into(), Pages::new(read, "]"), until).await
 }
 
 async fn create(

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing;
 use jiff::Timestamp;
 use petasos_core::customer;
@@ -21,11 +22,12 @@ use super::types::Listed;
 use crate::auth::{ReadsSessions, WritesSessions};
 use crate::body::Body;
 use crate::openapi::{Api, Operation};
-use crate::page::all_pages;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::rows::{self, Pages};
 use crate::surfaces::conversation::requests::{Listing, OldestFirst};
 use crate::surfaces::conversation::{Patch, delete_customer};
+use crate::valid_keys::Until;
 
 pub(super) fn api() -> Api {
     let (read, write) = (KeyScope::SessionsRead, KeyScope::SessionsWrite);
@@ -157,16 +159,25 @@ async fn list(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     query: Query,
-) -> Result<Json<Listed<Customer>>, Problem> {
+    until: Until,
+) -> Result<Response, Problem> {
     let order = if OldestFirst(true).unless(&query)? { Order::Ascending } else { Order::Descending };
     if query.text("limit").is_some() {
         let page = engine.customers(&tenant, order, query.page()?).await?;
         let items = with_tags(&engine, &tenant, page.items).await?;
         let total_count = engine.count_customers(&tenant).await?;
-        return Ok(Json(Listed::Page(Listing::of(Page { items, next: page.next }, total_count))));
+        let listing: Listing<Customer> = Listing::of(Page { items, next: page.next }, total_count);
+        return Ok(Json(listing).into_response());
     }
-    let all = all_pages(|page| engine.customers(&tenant, order, page)).await?;
-    Ok(Json(Listed::All(with_tags(&engine, &tenant, all).await?)))
+    let read = move |page| {
+        let (engine, tenant) = (engine.clone(), tenant.clone());
+        async move {
+            let Page { items, next } = engine.customers(&tenant, order, page).await?;
+            let shown = with_tags(&engine, &tenant, items).await?;
+            Ok(Page { items: shown.iter().map(rows::json).collect::<Result<_, _>>()?, next })
+        }
+    };
+    rows::respond("[".into(), Pages::new(read, "]"), until).await
 }
 
 async fn with_tags(

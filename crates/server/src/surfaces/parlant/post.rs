@@ -10,8 +10,7 @@ use petasos_core::ids::{SessionId, TenantId};
 use petasos_core::key::KeyScope;
 use petasos_core::metadata::metadata_problem;
 use petasos_core::step::UserEvent;
-use petasos_engine::Engine;
-use petasos_store::{EventQuery, Order};
+use petasos_engine::{Engine, LogRange};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -114,14 +113,13 @@ async fn status_after(
     if !event.payload.opens_turn() {
         return Ok(None);
     }
-    let query = EventQuery {
+    let range = LogRange {
         after: Some(event.sequence),
-        before: None,
         types: vec!["session.status_running".to_owned()],
-        order: Order::Ascending,
-        limit: 1,
+        likely: 1,
+        ..LogRange::default()
     };
-    Ok(engine.events(tenant, session_id, query).await?.into_iter().next())
+    Ok(engine.log_part(tenant, session_id, range).await?.next().await?)
 }
 
 fn read(mut body: CreateEvent) -> Result<UserEvent, Problem> {

@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use axum::routing;
+use futures_util::future::ready;
+use futures_util::{Stream, StreamExt, TryStreamExt};
 use petasos_core::conversation::{LabelChange, Mode, labels_problem};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::key::KeyScope;
+use petasos_core::session::SessionRecord;
 use petasos_engine::{Engine, SessionDetail};
-use petasos_store::{Cursor, Page, PageRequest, SessionFilter};
+use petasos_store::{Page, PageRequest, SessionFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -24,8 +28,10 @@ use crate::openapi::{Api, Operation};
 use crate::path::id;
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::rows::{self, Pages};
 use crate::surfaces::conversation::requests::{self, ChangeOf, Listing, OldestFirst, Open};
 use crate::surfaces::conversation::{Patch, delete_session};
+use crate::valid_keys::Until;
 
 /// Sessions that are read at once where all are wanted.
 const PAGE: usize = 100;
@@ -206,44 +212,72 @@ async fn list(
     State(engine): State<Engine>,
     ReadsSessions(tenant): ReadsSessions,
     query: Query,
-) -> Result<Json<Listed<Session>>, Problem> {
+    until: Until,
+) -> Result<Response, Problem> {
     let filter = filter(&query)?;
-    let labels: Vec<&str> = query.all("labels").collect();
-    let has =
-        |detail: &SessionDetail| labels.iter().all(|label| detail.state.conversation.labels.contains(*label));
-    let page = query.text("limit").map(|_| query.page()).transpose()?;
-    let after = page.as_ref().and_then(|page| page.after.clone());
-    let most = page.as_ref().map_or(usize::MAX, |page| page.limit);
-    let (found, next) = matching(&engine, &tenant, &filter, after, most, has).await?;
-    if page.is_none() {
-        return Ok(Json(Listed::All(found.into_iter().map(Session::from).collect())));
+    let labels: Vec<String> = query.all("labels").map(str::to_owned).collect();
+    if query.text("limit").is_none() {
+        let read = move |page| {
+            let (engine, tenant, filter) = (engine.clone(), tenant.clone(), filter.clone());
+            let labels = labels.clone();
+            async move {
+                let Page { items, next } = engine.sessions(&tenant, filter, page).await?;
+                let shown = labelled(&engine, &tenant, items, labels).map(|session| rows::json(&session?));
+                Ok(Page { items: shown.try_collect().await?, next })
+            }
+        };
+        return rows::respond("[".into(), Pages::new(read, "]"), until).await;
     }
-    let total_count = if labels.is_empty() {
-        engine.count_sessions(&tenant, filter).await?
-    } else {
-        matching(&engine, &tenant, &filter, None, usize::MAX, has).await?.0.len() as u64
-    };
-    Ok(Json(Listed::Page(Listing::of(Page { items: found, next }, total_count))))
+    let PageRequest { mut after, limit } = query.page()?;
+    let mut items: Vec<Session> = Vec::new();
+    loop {
+        let page = PageRequest { after, limit: limit - items.len() };
+        let page = engine.sessions(&tenant, filter.clone(), page).await?;
+        let found: Vec<Session> =
+            labelled(&engine, &tenant, page.items, labels.clone()).try_collect().await?;
+        items.extend(found);
+        after = page.next;
+        if after.is_none() || items.len() >= limit {
+            break;
+        }
+    }
+    let total_count = count(&engine, &tenant, filter, labels).await?;
+    let listing: Listing<Session> = Listing::of(Page { items, next: after }, total_count);
+    Ok(Json(listing).into_response())
 }
 
-/// The first sessions of a listing that fit, and where to go on.
-async fn matching(
+/// Those of some sessions that have all of these labels.
+fn labelled(
     engine: &Engine,
     tenant: &TenantId,
-    filter: &SessionFilter,
-    mut after: Option<Cursor>,
-    most: usize,
-    fits: impl Fn(&SessionDetail) -> bool,
-) -> Result<(Vec<SessionDetail>, Option<Cursor>), Problem> {
-    let mut found = Vec::new();
+    listed: Vec<SessionRecord>,
+    labels: Vec<String>,
+) -> impl Stream<Item = Result<Session, Problem>> + Send + use<> {
+    let has_all = move |detail: &SessionDetail| {
+        labels.iter().all(|label| detail.state.conversation.labels.contains(label))
+    };
+    let details = engine.session_details(tenant, listed);
+    details.try_filter(move |detail| ready(has_all(detail))).map_ok(Session::from).map_err(Problem::from)
+}
+
+/// How many sessions fit.
+async fn count(
+    engine: &Engine,
+    tenant: &TenantId,
+    filter: SessionFilter,
+    labels: Vec<String>,
+) -> Result<u64, Problem> {
+    if labels.is_empty() {
+        return Ok(engine.count_sessions(tenant, filter).await?);
+    }
+    let (mut count, mut after) = (0, None);
     loop {
-        let limit = PAGE.min(most.saturating_sub(found.len()));
-        let page = engine.sessions(tenant, filter.clone(), PageRequest { after, limit }).await?;
-        let details = engine.session_details(tenant, &page.items).await?;
-        found.extend(details.into_iter().filter(|detail| fits(detail)));
+        let page = engine.sessions(tenant, filter.clone(), PageRequest { after, limit: PAGE }).await?;
+        let fitting = labelled(engine, tenant, page.items, labels.clone());
+        count += fitting.try_fold(0, |count, _| ready(Ok(count + 1))).await?;
         after = page.next;
-        if after.is_none() || found.len() >= most {
-            return Ok((found, after));
+        if after.is_none() {
+            return Ok(count);
         }
     }
 }

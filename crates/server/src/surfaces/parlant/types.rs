@@ -37,6 +37,7 @@ pub(super) struct RawEvent {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Parlant{T}Listing")]
+#[expect(dead_code, reason = "it describes an answer, of which the whole list is written row by row")]
 pub(super) enum Listed<T> {
     All(Vec<T>),
     Page(Listing<T>),

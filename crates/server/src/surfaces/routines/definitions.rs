@@ -29,7 +29,7 @@ pub(super) fn api() -> Api {
     let list = Operation::new::<Routines>("listRoutines", "All routines, by their ids.", read);
     let get = Operation::new::<Routine>("getRoutine", "One routine.", read);
     let put = Operation::new::<Routine>("putRoutine", "Makes or replaces a routine.", write)
-        .takes::<RoutineDefinition>()
+        .takes::<PutRoutine>()
         .creates();
     let delete = Operation::new::<()>("deleteRoutine", "Removes a routine. Its runs stay.", write).empty();
     Api::default()
@@ -47,6 +47,17 @@ struct Routine {
     definition: RoutineDefinition,
     created_at: String,
     updated_at: String,
+}
+
+/// A routine to put. The id and the times have no effect: a routine may be sent back as it was shown.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it describes a body that is read field by field")]
+struct PutRoutine {
+    #[schemars(flatten)]
+    definition: RoutineDefinition,
+    id: Option<String>,
+    created_at: Option<String>,
+    updated_at: Option<String>,
 }
 
 /// All routines.

@@ -16,8 +16,11 @@ async fn a_message_is_answered() {
     let events = talk.until_over(0).await;
     assert_eq!(events[0], posted);
     let told =
-        ["user_message Can I rent a van?", "status processing", "assistant_message Yes, there is one."];
-    assert_eq!(story(&events), [&told[..], &["status ready"]].concat());
+        ["user_message Can I rent a van?", "status acknowledged", "status processing", "status typing"];
+    assert_eq!(
+        story(&events),
+        [&told[..], &["assistant_message Yes, there is one.", "status ready"]].concat()
+    );
     assert!(posted["created_at"].as_str().unwrap().ends_with('Z'));
     let ready = events.last().unwrap();
     assert_eq!(
@@ -34,9 +37,10 @@ async fn what_is_said_before_tools_is_a_preamble_and_their_results_are_one_event
     talk.server.model.script([Reply::text("Let me check.").and_tool_calls(calls), Reply::text("Done.")]);
     talk.say("go").await;
     let events = talk.until_over(0).await;
-    let told = ["user_message go", "status processing", "preamble Let me check.", "tool"];
-    assert_eq!(story(&events), [&told[..], &["assistant_message Done.", "status ready"]].concat());
-    let calls = events[3]["tool_calls"].as_array().unwrap();
+    let told = ["user_message go", "status acknowledged", "status processing", "status typing"];
+    let then = ["preamble Let me check.", "tool", "status typing", "assistant_message Done.", "status ready"];
+    assert_eq!(story(&events), [&told[..], &then].concat());
+    let calls = events[5]["tool_calls"].as_array().unwrap();
     assert_eq!(calls[0]["tool_id"], "built-in:todo");
     assert_eq!(calls[0]["arguments"], json!({ "todos": ["look"] }));
     assert!(calls[0]["result"].is_object() && calls[0]["result"]["error"].is_null(), "{calls:?}");
@@ -55,15 +59,13 @@ async fn a_custom_tool_waits_and_its_own_json_is_the_result() {
     let talk = Talk::with(Setup::default(), json!({ "tools": tools })).await;
     talk.server.model.script([Reply::tool_call("check_order", json!({ "id": 7 })), Reply::text("Sent.")]);
     talk.say("Where is it?").await;
-    let waiting = talk.read("min_offset=2&wait_for_data=30").await;
-    assert_eq!(story(&waiting), ["status processing"]);
-    assert_eq!(waiting[0]["stage"], "waiting");
+    let waiting = talk.until_waiting(0).await;
     let pending = talk.server.client.get(&format!("/v1/sessions/{}", talk.session)).await.expect(200);
     let content = json!([{ "type": "text", "text": "{\"state\":\"sent\"}" }]);
     let result = json!({ "type": "user.custom_tool_result", "tool_use_id": pending["pendingActions"][0]["id"], "content": content });
     talk.server.client.event(&talk.session, result).await.expect(200);
-    let events = talk.until_over(waiting[0]["offset"].as_u64().unwrap() + 1).await;
-    let told = ["tool", "status processing", "assistant_message Sent.", "status ready"];
+    let events = talk.until_over(waiting).await;
+    let told = ["tool", "status processing", "status typing", "assistant_message Sent.", "status ready"];
     assert_eq!(story(&events), told);
     let call =
         json!({ "tool_id": "custom:check_order", "arguments": { "id": 7 }, "result": { "state": "sent" } });
@@ -84,14 +86,7 @@ async fn what_ran_is_shown_although_the_turn_is_interrupted_before_all_is_answer
     ] {
         talk.server.model.script([Reply::tool_calls(calls)]);
         talk.say("go").await;
-        let waiting = loop {
-            let events = talk.read(&format!("min_offset={seen}&wait_for_data=30")).await;
-            let last = events.last().unwrap().clone();
-            seen = last["offset"].as_u64().unwrap() + 1;
-            if last["stage"] == "waiting" {
-                break seen;
-            }
-        };
+        let waiting = talk.until_waiting(seen).await;
         talk.server.client.event(&talk.session, json!({ "type": "user.interrupt" })).await.expect(200);
         let events = talk.until_over(waiting).await;
         seen = events.last().unwrap()["offset"].as_u64().unwrap() + 1;
@@ -122,17 +117,22 @@ async fn a_second_message_ends_the_turn_under_way_and_both_are_answered() {
     let gate = Gate::new();
     talk.server.model.script([Reply::text("The bl").and_text("ue one").gate(&gate), Reply::text("Both.")]);
     talk.say("Which van?").await;
-    gate.reached().await;
+    let seen = talk.until_status(0, "typing").await;
     let second = talk.say("And which car?").await;
+    assert!(second["offset"].as_u64().unwrap() >= seen);
     let events = talk.until_over(second["offset"].as_u64().unwrap()).await;
     gate.open();
     let before = talk.read("kinds=status,assistant_message&min_offset=0").await;
     assert_eq!(
         story(&before),
         [
+            "status acknowledged",
             "status processing",
+            "status typing",
             "status cancelled",
+            "status acknowledged",
             "status processing",
+            "status typing",
             "assistant_message Both.",
             "status ready"
         ]
@@ -148,10 +148,10 @@ async fn a_message_takes_the_place_of_an_answer_that_a_turn_waits_for() {
     let talk = Talk::with(Setup::default(), json!({ "tools": tools })).await;
     talk.server.model.script([Reply::tool_call("check_order", json!({ "id": 7 })), Reply::text("Fine.")]);
     talk.say("Where is it?").await;
-    talk.read("min_offset=2&wait_for_data=30").await;
+    talk.until_waiting(0).await;
     let posted = talk.say("Never mind").await;
     let events = talk.until_over(posted["offset"].as_u64().unwrap()).await;
-    assert_eq!(story(&events)[2..], ["assistant_message Fine.", "status ready"]);
+    assert_eq!(story(&events)[3..], ["status typing", "assistant_message Fine.", "status ready"]);
     // Herm keeps its own rule.
     let gate = Gate::new();
     talk.server.model.script([Reply::text("slow").gate(&gate)]);

@@ -1,11 +1,13 @@
 //! Conversations from outside.
 
+mod actions;
 mod bad_input;
 mod customers;
 mod events;
 mod raw;
 mod raw_changes;
 mod reading;
+mod statuses;
 
 use petasos_core::ids::TenantId;
 use petasos_testkit::{Answer, Setup, TestServer};
@@ -68,6 +70,27 @@ impl Talk {
             let over = ["ready", "error", "cancelled"];
             if events.last().is_some_and(|last| over.contains(&last["status"].as_str().unwrap_or_default())) {
                 return events;
+            }
+        }
+    }
+
+    /// Reads from an offset on until a status comes, and returns the offset after it.
+    pub(crate) async fn until_status(&self, from: u64, status: &str) -> u64 {
+        self.until(from, |event| event["status"] == status && event["stage"].is_null()).await
+    }
+
+    /// Reads from an offset on until the turn waits for somebody, and returns the offset after that.
+    pub(crate) async fn until_waiting(&self, from: u64) -> u64 {
+        self.until(from, |event| event["status"] == "processing" && event["stage"] == "waiting").await
+    }
+
+    async fn until(&self, mut from: u64, fits: impl Fn(&Value) -> bool) -> u64 {
+        loop {
+            for event in self.read(&format!("min_offset={from}&wait_for_data=30")).await {
+                from = event["offset"].as_u64().unwrap() + 1;
+                if fits(&event) {
+                    return from;
+                }
             }
         }
     }

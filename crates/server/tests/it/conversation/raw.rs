@@ -97,7 +97,8 @@ async fn a_note_is_read_by_the_agent_and_not_by_the_user() {
     let posted = post(&talk, note("Offer a refund", true)).await.expect(201);
     let events = talk.until_over(posted["offset"].as_u64().unwrap()).await;
     gate.open();
-    assert_eq!(super::story(&events), ["status processing", "assistant_message At once.", "status ready"]);
+    let told = ["status acknowledged", "status processing", "status typing", "assistant_message At once."];
+    assert_eq!(super::story(&events), [&told[..], &["status ready"]].concat());
     let asked = talk.server.model.requests().last().unwrap().body.to_string();
     assert!(asked.contains("VIP") && asked.contains("Offer a refund"), "{asked}");
     let messages = read(&talk, "kinds=message").await;
@@ -130,7 +131,7 @@ async fn people_and_applications_add_events() {
     let speak = json!({ "kind": "message", "source": "ai_agent",
         "guidelines": [{ "action": "ask how they are", "rationale": "follow_up" }] });
     let begun = post(&talk, speak).await.expect(201);
-    assert_eq!((&begun["kind"], &begun["data"]["status"]), (&json!("status"), &json!("processing")));
+    assert_eq!((&begun["kind"], &begun["data"]["status"]), (&json!("status"), &json!("acknowledged")));
     talk.until_over(begun["offset"].as_u64().unwrap()).await;
     let asked = talk.server.model.requests()[0].body.to_string();
     assert!(asked.contains("ask how they are") && asked.contains("Hi, Ann here."), "{asked}");

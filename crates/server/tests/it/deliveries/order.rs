@@ -45,12 +45,12 @@ async fn a_stuck_receiver_holds_up_its_own_session_only() {
         turn(&server, &well, text).await;
     }
     let all = settled(&server, &well).await;
-    assert_eq!(statuses(&all), vec!["delivered"; 12]);
+    assert_eq!(statuses(&all), vec!["delivered"; 15]);
     let of_well: Vec<_> =
         receiver.received().into_iter().filter(|request| request.header("x-session-id") == well).collect();
     assert_eq!(bodies(&of_well), conversation(&server, &well).await);
     for session in stuck {
-        assert_eq!(statuses(&deliveries(&server, &session).await), vec!["pending"; 4]);
+        assert_eq!(statuses(&deliveries(&server, &session).await), vec!["pending"; 5]);
     }
 }
 
@@ -64,6 +64,6 @@ async fn many_turns_arrive_in_their_order_over_failures() {
         }
         turn(&server, &session, text).await;
     }
-    assert_eq!(statuses(&settled(&server, &session).await), vec!["delivered"; 16]);
+    assert_eq!(statuses(&settled(&server, &session).await), vec!["delivered"; 20]);
     assert_eq!(first_arrivals(&receiver.received()), conversation(&server, &session).await);
 }

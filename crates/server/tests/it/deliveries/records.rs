@@ -48,9 +48,9 @@ async fn deliveries_are_listed_in_pages_and_by_status() {
     let all = settled(&server, &session).await;
     let dead = server.client.get("/deliveries?status=dead").await.expect(200);
     assert_eq!(dead["items"], json!([all[0]]));
-    let first = server.client.get("/deliveries?limit=3").await.expect(200);
+    let first = server.client.get("/deliveries?limit=4").await.expect(200);
     let cursor = first["next_cursor"].as_str().unwrap();
-    let rest = server.client.get(&format!("/deliveries?limit=3&cursor={cursor}")).await.expect(200);
+    let rest = server.client.get(&format!("/deliveries?limit=4&cursor={cursor}")).await.expect(200);
     assert_eq!(rest["items"], json!([all[0]]));
     assert_eq!(rest["next_cursor"], Value::Null);
     for query in ["status=lost", "limit=0", "limit=x", "cursor=x", "session_id=a%2Fb"] {
@@ -71,12 +71,12 @@ async fn a_dead_delivery_can_be_replayed() {
     let replay = server.client.post(&format!("/deliveries/{id}/replay"), json!({})).await.expect(202);
     assert_eq!((&replay["replay_of"], &replay["status"]), (&json!(id), &json!("pending")));
     assert_eq!(replay["webhook_id"], before[0]["webhook_id"]);
-    let received = receiver.wait_for(5).await;
-    assert_eq!(received[4].body, received[0].body);
-    assert_eq!(received[4].header("webhook-id"), received[0].header("webhook-id"));
-    assert_eq!(received[4].header("webhook-attempt"), "1");
+    let received = receiver.wait_for(6).await;
+    assert_eq!(received[5].body, received[0].body);
+    assert_eq!(received[5].header("webhook-id"), received[0].header("webhook-id"));
+    assert_eq!(received[5].header("webhook-attempt"), "1");
     let after = settled(&server, &session).await;
-    assert_eq!(statuses(&after), ["dead", "delivered", "delivered", "delivered", "delivered"]);
+    assert_eq!(statuses(&after), ["dead", "delivered", "delivered", "delivered", "delivered", "delivered"]);
     assert_eq!(after[0], before[0]);
 }
 
@@ -90,8 +90,8 @@ async fn a_replay_goes_where_events_go_now() {
     super::set_url(&server, &session, receiver.at("/here").into()).await;
     let id = all[2]["id"].as_str().unwrap();
     server.client.post(&format!("/deliveries/{id}/replay"), json!({})).await.expect(202);
-    let received = receiver.wait_for(5).await;
-    assert_eq!((received[4].path.as_str(), &received[4].body), ("/here", &received[2].body));
+    let received = receiver.wait_for(6).await;
+    assert_eq!((received[5].path.as_str(), &received[5].body), ("/here", &received[2].body));
 }
 
 #[tokio::test]

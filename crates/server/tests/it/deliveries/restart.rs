@@ -21,7 +21,7 @@ async fn what_was_not_sent_is_sent_after_a_restart() {
     receiver.wait_for(1).await;
     let server = server.restart().await;
     let all = settled(&server, &session).await;
-    assert_eq!(statuses(&all), vec!["delivered"; 4]);
+    assert_eq!(statuses(&all), vec!["delivered"; 5]);
     let received = receiver.received();
     assert_eq!(first_arrivals(&received), conversation(&server, &session).await);
     assert_eq!((received[0].offset(), received[1].offset()), (0, 0));
@@ -40,7 +40,7 @@ async fn what_was_sent_and_not_recorded_is_sent_again() {
     gate.reached().await;
     let server = server.restart().await;
     let all = settled(&server, &session).await;
-    assert_eq!(statuses(&all), vec!["delivered"; 4]);
+    assert_eq!(statuses(&all), vec!["delivered"; 5]);
     let received = receiver.received();
     let twice: Vec<_> = received.iter().filter(|request| request.offset() == 0).collect();
     assert_eq!(twice.len(), 2);

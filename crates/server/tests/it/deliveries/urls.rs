@@ -4,7 +4,10 @@ use petasos_testkit::receiver::{Receiver, Reception};
 use petasos_testkit::{Setup, TestServer};
 use serde_json::{Value, json};
 
-use super::{bodies, conversation, deliveries, session, set_url, settled, setup, start, statuses, turn};
+use super::{
+    bodies, conversation, deliveries, impatient, session, set_url, settled, setup, start, start_with,
+    statuses, turn,
+};
 
 #[tokio::test]
 async fn the_session_wins_over_the_agent_and_the_agent_over_the_server() {
@@ -20,9 +23,9 @@ async fn the_session_wins_over_the_agent_and_the_agent_over_the_server() {
     settled(&server, &of_agent).await;
     set_url(&server, &of_agent, receiver.at("/session").into()).await;
     turn(&server, &of_agent, "Three.").await;
-    let received = receiver.wait_for(12).await;
+    let received = receiver.wait_for(15).await;
     let count = |path: &str| received.iter().filter(|request| request.path == path).count();
-    assert_eq!((count("/server"), count("/agent"), count("/session")), (4, 4, 4));
+    assert_eq!((count("/server"), count("/agent"), count("/session")), (5, 5, 5));
 }
 
 #[tokio::test]
@@ -33,7 +36,7 @@ async fn a_url_from_the_configuration_may_be_anywhere_but_opens_nothing_else() {
     let server = TestServer::start_with(configured).await;
     let session = server.session().await;
     turn(&server, &session, "Hello.").await;
-    receiver.wait_for(4).await;
+    receiver.wait_for(5).await;
     let agent = server.agent_with(json!({})).await;
     let body = json!({ "metadata": { "event_webhook_url": receiver.at("/other") } });
     let refused = server.client.post(&format!("/v1/agents/{agent}/sessions"), body).await;
@@ -55,14 +58,14 @@ async fn events_from_before_are_not_sent() {
 
 #[tokio::test]
 async fn a_new_url_takes_what_is_undelivered() {
-    let (server, receiver) = start().await;
+    let (server, receiver) = start_with(impatient()).await;
     receiver.answer("/old", Reception::Silence);
     let session = session(&server, &receiver.at("/old")).await;
     turn(&server, &session, "Hello.").await;
     receiver.wait_for(1).await;
     set_url(&server, &session, receiver.at("/new").into()).await;
     let all = settled(&server, &session).await;
-    assert_eq!(statuses(&all), vec!["delivered"; 4]);
+    assert_eq!(statuses(&all), vec!["delivered"; 5]);
     let new: Vec<_> = receiver.received().into_iter().filter(|request| request.path == "/new").collect();
     assert_eq!(bodies(&new), conversation(&server, &session).await);
     assert_eq!(all[0]["url"], receiver.at("/new"));
@@ -79,13 +82,13 @@ async fn what_was_meant_for_the_session_does_not_go_to_the_server_s_default() {
     turn(&server, &session, "Hello.").await;
     gate.reached().await;
     set_url(&server, &session, Value::Null).await;
-    assert_eq!(statuses(&settled(&server, &session).await), vec!["cancelled"; 4]);
+    assert_eq!(statuses(&settled(&server, &session).await), vec!["cancelled"; 5]);
     gate.open();
     // What comes later does.
     turn(&server, &session, "Again.").await;
     let all = settled(&server, &session).await;
-    assert_eq!(statuses(&all[4..]), vec!["delivered"; 4]);
-    assert!(all[4..].iter().all(|delivery| delivery["url"] == receiver.at("/server")));
+    assert_eq!(statuses(&all[5..]), vec!["delivered"; 5]);
+    assert!(all[5..].iter().all(|delivery| delivery["url"] == receiver.at("/server")));
 }
 
 #[tokio::test]
@@ -99,9 +102,9 @@ async fn no_url_cancels_what_is_undelivered() {
     gate.reached().await;
     set_url(&server, &session, Value::Null).await;
     let all = settled(&server, &session).await;
-    assert_eq!(statuses(&all), vec!["cancelled"; 4]);
+    assert_eq!(statuses(&all), vec!["cancelled"; 5]);
     gate.open();
     turn(&server, &session, "Quiet.").await;
-    assert_eq!(deliveries(&server, &session).await.len(), 4);
+    assert_eq!(deliveries(&server, &session).await.len(), 5);
     assert_eq!(receiver.received().len(), 2);
 }

@@ -6,14 +6,23 @@ use serde_json::json;
 use super::world::{Scripts, free_session, result, runs, turn};
 use crate::mcp;
 
+const CLAUDE_ALLOWS: &str = r#"{"continue": true, "hookSpecificOutput": {"permissionDecision": "allow"}}"#;
+
 #[tokio::test]
-async fn both_shapes_block() {
+async fn every_shape_blocks() {
     for (answer, told) in [
         (r#"{"decision": "block", "reason": "Not here."}"#, "Not here."),
         (r#"{"action": "block", "message": "Not here."}"#, "Not here."),
         (r#"{"action": "block", "message": "a", "decision": "block", "reason": "b"}"#, "a"),
         (r#"{"decision": "block", "message": "only a message"}"#, "only a message"),
         (r#"{"decision": "block"}"#, "Blocked by a hook."),
+        (r#"{"decision": "deny", "reason": "Not here."}"#, "Not here."),
+        (
+            r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "Not here."}}"#,
+            "Not here.",
+        ),
+        (r#"{"hookSpecificOutput": {"permissionDecision": "deny"}, "reason": "outside"}"#, "outside"),
+        (r#"{"continue": false, "stopReason": "Enough."}"#, "Enough."),
     ] {
         let scripts = Scripts::new();
         let hook = scripts.script("block.sh", &format!("cat > /dev/null; echo '{answer}'"));
@@ -43,7 +52,9 @@ async fn a_blocked_call_of_an_mcp_server_is_still_one_of_that_server() {
 
 #[tokio::test]
 async fn anything_else_lets_it_run() {
-    for answer in ["", "{}", "[]", "null", r#"{"decision": "allow"}"#, r#"{"action": "blocked"}"#] {
+    for answer in
+        ["", "{}", "[]", "null", r#"{"decision": "allow"}"#, r#"{"action": "blocked"}"#, CLAUDE_ALLOWS]
+    {
         let scripts = Scripts::new();
         let hook = scripts.script("allow.sh", &format!("cat > /dev/null; printf '{answer}'"));
         let server = scripts.server(json!({ "pre_tool_call": [{ "command": hook }] })).await;

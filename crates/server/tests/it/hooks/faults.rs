@@ -26,15 +26,43 @@ async fn fails(scripts: &Scripts, hook: Value, why: &str) {
     assert!(closed.1 && closed.0.contains("failed closed") && closed.0.contains(why), "{hook}: {}", closed.0);
 }
 
+/// The call runs, unless the hook fails closed: then the model is told that the hook is not available.
+async fn is_not_available(scripts: &Scripts, command: &str) {
+    let [open, closed] = asked(scripts, json!({ "command": command })).await;
+    assert!(open.0.contains("ran") && !open.1, "{command}: {}", open.0);
+    assert_eq!(closed, (format!("blocked: {command} is not available"), true));
+}
+
 #[tokio::test]
 async fn a_command_that_cannot_be_started() {
     let scripts = Scripts::new();
-    fails(&scripts, json!({ "command": "/no/such/hook.sh" }), "was not found").await;
-    fails(&scripts, json!({ "command": "no-such-program-anywhere" }), "was not found").await;
     let plain = scripts.path().join("plain.sh");
     std::fs::write(&plain, "#!/bin/sh\n").unwrap();
-    fails(&scripts, json!({ "command": plain }), "not executable").await;
-    fails(&scripts, json!({ "command": "sh -c 'true" }), "never ends").await;
+    for command in ["/no/such/hook.sh", "no-such-program-anywhere", plain.to_str().unwrap(), "sh -c 'true"] {
+        is_not_available(&scripts, command).await;
+    }
+}
+
+#[tokio::test]
+async fn health_follows_a_guard_that_comes_and_goes() {
+    let scripts = Scripts::new();
+    let command = scripts.script("guard.sh", "cat > /dev/null");
+    let guard = json!({ "command": command, "fail_closed": true, "matcher": "terminal" });
+    let server = scripts.server(json!({ "pre_tool_call": [guard] })).await;
+    let session = free_session(&server).await;
+    for is_there in [true, false, true] {
+        if is_there {
+            scripts.script("guard.sh", "cat > /dev/null");
+        } else {
+            std::fs::remove_file(&command).unwrap();
+        }
+        server.model.script(runs("echo ran"));
+        let (text, is_error) = result(&turn(&server, &session, "go").await);
+        assert_eq!(is_error, !is_there, "{text}");
+        let health = server.client.get("/health").await.expect(200);
+        assert_eq!(health["status"], if is_there { "ok" } else { "degraded" }, "{health}");
+        assert_eq!(health.to_string().contains("guard.sh is not available"), !is_there, "{health}");
+    }
 }
 
 #[tokio::test]

@@ -84,5 +84,5 @@ async fn a_private_address_is_not_reached() {
     let session = free_session(&server).await;
     server.model.script(runs("true"));
     let (text, is_error) = result(&turn(&server, &session, "go").await);
-    assert!(is_error && text.contains("failed closed"), "{text}");
+    assert!(is_error && text == "blocked: http://10.0.0.1/hook is not available", "{text}");
 }

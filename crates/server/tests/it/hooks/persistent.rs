@@ -43,7 +43,7 @@ async fn one_process_answers_many_firings() {
 
 #[tokio::test]
 async fn one_that_dies_or_hangs_or_chats_costs_its_firing_and_another_takes_over() {
-    for (word, why) in [("die", "ended before it answered"), ("hang", "had not answered"), ("chatty", "")] {
+    for (word, why) in [("die", "is not available"), ("hang", "had not answered"), ("chatty", "")] {
         let scripts = Scripts::new();
         scripts.gate("gate");
         let server = scripts.server(json!({ "pre_tool_call": [guard(&scripts)] })).await;

@@ -108,7 +108,7 @@ impl Scripts {
         let reach = Arc::new(Reach { place, sandbox, client });
         let hooks =
             specs.hooks.into_iter().map(|hook| ConfiguredHook::new(hook, Arc::clone(&reach)).unwrap());
-        Arc::new(ConfiguredHooks::new(hooks.collect()))
+        Arc::new(ConfiguredHooks::new(hooks.collect(), specs.missing))
     }
 
     /// A server with these hooks.

@@ -4,6 +4,7 @@ mod bad_input;
 mod callbacks;
 mod definitions;
 mod endings;
+mod hostile_schemas;
 mod keys;
 mod restarts;
 mod schedules;

@@ -3,7 +3,9 @@
 //! Each has a savepoint of its own, so that one that fails undoes nothing but itself. Nobody is told that a write
 //! succeeded before the commit returned.
 
+use std::error::Error as StdError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
@@ -11,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 use crate::sqlite::columns::failed;
+use crate::sqlite::full_disk::{WriteFailure, write_failure};
 
 /// Why no write of a batch was kept.
 type Cause = Arc<dyn std::error::Error + Send + Sync>;
@@ -20,9 +23,38 @@ pub(super) trait Job: Send {
     /// Does the work, and says whether to keep what it did.
     fn run(&mut self, connection: &Connection) -> bool;
 
+    /// What came of the work; none before it was done.
+    fn outcome(&self) -> Option<std::result::Result<(), &Error>>;
+
     /// Tells whoever waits, once it is known whether the batch was kept.
-    fn answer(self: Box<Self>, committed: std::result::Result<(), Cause>);
+    fn answer(self: Box<Self>, committed: std::result::Result<(), Failure>);
+
+    /// Tells whoever waits that the work was not done.
+    fn refuse(self: Box<Self>, error: Error);
 }
+
+/// Why no write of a batch was kept.
+#[derive(Clone)]
+pub(super) struct Failure {
+    cause: Cause,
+    kind: WriteFailure,
+}
+
+/// What a batch says about the writes to come.
+pub(super) enum Outcome {
+    /// Something was written.
+    Written,
+    /// Nothing was, for reasons of the writes themselves.
+    NothingWritten,
+    /// No write can succeed now.
+    Problem(String),
+}
+
+/// What is told to people while the disk is full.
+const FULL: &str = "the disk or the database is full; requests that write are refused until there is room";
+/// What is told to people while the disk fails.
+const FAILS: &str =
+    "the disk of the database fails; the last write was refused, and the server's log says why";
 
 /// A write of `work`, and where its result will be.
 pub(super) fn write<T, F>(work: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>)
@@ -53,10 +85,22 @@ where
         self.outcome.insert(outcome).is_ok()
     }
 
-    fn answer(self: Box<Self>, committed: std::result::Result<(), Cause>) {
+    fn outcome(&self) -> Option<std::result::Result<(), &Error>> {
+        self.outcome.as_ref().map(|outcome| outcome.as_ref().map(|_| ()))
+    }
+
+    fn refuse(self: Box<Self>, error: Error) {
+        // Whoever asked may have gone away.
+        let _ = self.answer.send(Err(error));
+    }
+
+    fn answer(self: Box<Self>, committed: std::result::Result<(), Failure>) {
         let result = match (self.outcome, committed) {
+            (_, Err(Failure { cause, kind: WriteFailure::Full })) => {
+                Err(Error::Full { context: "commit".to_owned(), source: Box::new(cause) })
+            }
             (Some(Err(error)), _) => Err(error),
-            (_, Err(cause)) => Err(failed("commit")(Box::new(cause))),
+            (_, Err(Failure { cause, .. })) => Err(failed("commit")(Box::new(cause))),
             (Some(outcome), Ok(())) => outcome,
             (None, Ok(())) => Err(Error::Closed),
         };
@@ -65,15 +109,54 @@ where
     }
 }
 
-/// Runs a batch and answers all of it.
-pub(super) fn serve(connection: &Connection, mut batch: Vec<Box<dyn Job>>) {
-    let committed = commit(connection, &mut batch);
-    if let Err(cause) = &committed {
+/// Runs a batch and answers all of it. `has_no_room` looks whether the disk is full; `note` is told what the batch says.
+pub(super) fn serve(
+    connection: &Connection,
+    mut batch: Vec<Box<dyn Job>>,
+    has_no_room: &dyn Fn() -> bool,
+    note: &dyn Fn(Outcome),
+) {
+    let committed = commit(connection, &mut batch).map_err(|cause| {
         tracing::error!(%cause, writes = batch.len(), "a commit failed; its writes were refused");
         undo(connection);
-    }
+        Failure { kind: failure_of(&batch, &cause, has_no_room), cause }
+    });
+    let is_written = committed.is_ok() && batch.iter().any(|job| matches!(job.outcome(), Some(Ok(()))));
+    let failure = committed.as_ref().err().map(|failure| failure.kind);
+    let is_full = failure == Some(WriteFailure::Full)
+        || batch.iter().any(|job| matches!(job.outcome(), Some(Err(Error::Full { .. }))));
+    // Noted first, so that who has an answer finds the state that belongs to it.
+    note(match (is_full, is_written) {
+        (true, _) => Outcome::Problem(FULL.to_owned()),
+        (false, true) => Outcome::Written,
+        (false, false) if failure == Some(WriteFailure::Disk) => Outcome::Problem(FAILS.to_owned()),
+        (false, false) => Outcome::NothingWritten,
+    });
     for job in batch {
         job.answer(committed.clone());
+    }
+}
+
+/// Why a batch failed.
+fn failure_of(batch: &[Box<dyn Job>], cause: &Cause, has_no_room: &dyn Fn() -> bool) -> WriteFailure {
+    let errors =
+        batch.iter().filter_map(|job| job.outcome()?.err().map(|error| error as &(dyn StdError + 'static)));
+    let failures = std::iter::once(&**cause as &(dyn StdError + 'static)).chain(errors).map(write_failure);
+    let failures: Vec<WriteFailure> = failures.collect();
+    let is_disk = failures.contains(&WriteFailure::Disk);
+    if failures.contains(&WriteFailure::Full) || (is_disk && has_no_room()) {
+        WriteFailure::Full
+    } else if is_disk {
+        WriteFailure::Disk
+    } else {
+        WriteFailure::Other
+    }
+}
+
+/// Refuses a batch because another file is in the database's place.
+pub(super) fn refuse(batch: Vec<Box<dyn Job>>, path: &Path) {
+    for job in batch {
+        job.refuse(Error::Replaced { path: path.to_owned() });
     }
 }
 

@@ -45,10 +45,36 @@ fn a_command_that_grows_too_large_is_not_run() {
     }
 }
 
+#[test]
+fn calls_within_calls_and_functions_are_bounded() {
+    for text in [
+        format!("{}ls{}", "$(".repeat(5_000), ")".repeat(5_000)),
+        format!("python3 -c '{}'", "system(".repeat(14_000)),
+        format!("python3 -c '{}'", "exec(x);".repeat(12_000)),
+        format!("awk '{}'", "|x".repeat(40_000)),
+        format!("vim -c '{}'", "|!x".repeat(30_000)),
+        format!("make --eval='{}'", "$(shell ".repeat(12_000)),
+        format!("f(){{ {} }}; f", "echo a;".repeat(10_000)),
+        "f(){ f;f; };f;g(){ f;f;};g;g;".repeat(500),
+        "$((".repeat(33_000),
+        "a=(".repeat(33_000),
+        format!("set -- {};{}", "a ".repeat(20_000), "$@;".repeat(10_000)),
+        format!("rm -rf /{}", "[a-z]*".repeat(15_000)),
+        "*".repeat(99_000),
+        format!("/{}", "*[".repeat(45_000)),
+        "a ".repeat(49_000),
+        format!("while read x; do {} done <<< 'rm -rf x'", "$x;".repeat(30_000)),
+        format!("foo {}", "'rm -rf x' ".repeat(9_000)),
+        format!("echo '{}' | sed x | sed x | grep x | sh", "a b\n".repeat(20_000)),
+    ] {
+        assert!(size(&text) < 10 * MAX_COMMAND, "{}", text.get(..40).unwrap_or_default());
+    }
+}
+
 /// How many bytes the words have that a command is read into, if it is.
 fn size(text: &str) -> usize {
-    let _ = judge(text, &Approvals::default());
     let Ok(script) = script::Script::read(text) else { return 0 };
+    let _ = assess(text, &script, &Approvals::default());
     script.commands.iter().flat_map(|command| &command.words).map(|word| word.len() + 1).sum()
 }
 
@@ -59,6 +85,8 @@ proptest::proptest! {
             proptest::sample::select(vec![
                 "a=", "b=", "$a", "$b", "\"$a$b\"", "${a:-$b}", "$(echo $a)", "`echo $b$b`", ";", " ", "|", "\n",
                 "echo $a", "printf %s%s", "| sh", "| xargs", "| cat", "| tee f", "sh f", "> f", "cat f f", "< f", "eval $a", "{a,b}",
+                "f(){ ", "f ", "set -- $a $b", "\"$@\"", "a=(", "${a[@]}", "${a%x}", "case x in a) ", ";; esac", "[[ ", " ]]",
+                "((", "))", "python3 -c '$a'", "awk '{ system(\"$a\") }'", "for a in $a $b; do ", "; done", "parallel ",
                 "(", ")", "{ ", "; }", "bash -c '$a$a'", "<(echo $a)", "env ", "x",
             ]),
             0..120,

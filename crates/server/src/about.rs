@@ -1,0 +1,56 @@
+//! `GET /v1/server`: what this server is, for administrators.
+
+use axum::Json;
+use axum::extract::State;
+use axum::routing::get;
+use petasos_core::key::KeyScope;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::auth::Administers;
+use crate::openapi::{Api, Operation};
+use crate::server::App;
+
+pub(crate) fn api() -> Api {
+    let operation = Operation::new::<About>(
+        "aboutServer",
+        "What this server is and what confines commands.",
+        KeyScope::Admin,
+    );
+    Api::default().get("/v1/server", get(about), operation)
+}
+
+/// What this server is.
+#[derive(Serialize, JsonSchema)]
+struct About {
+    version: &'static str,
+    sandbox: Sandbox,
+}
+
+/// What confines the commands of agents.
+#[derive(Serialize, JsonSchema)]
+struct Sandbox {
+    /// `full` if every promise is kept, `partial` if not, `none` if commands are not confined.
+    level: &'static str,
+    /// `landlock`, `bubblewrap`, `docker` or `none`.
+    backend: &'static str,
+    promises: Vec<Promise>,
+}
+
+/// Something that commands cannot do.
+#[derive(Serialize, JsonSchema)]
+struct Promise {
+    promise: &'static str,
+    /// Whether that is so here.
+    kept: bool,
+    /// What keeps it, such as `landlock`, `seccomp` or `namespace`.
+    by: Option<&'static str>,
+}
+
+async fn about(_: Administers, State(app): State<App>) -> Json<About> {
+    let report = &app.settings.sandbox;
+    let promises = report.promises.iter();
+    let promises = promises.map(|told| Promise { promise: told.promise, kept: told.kept, by: told.by });
+    let sandbox = Sandbox { level: report.level(), backend: report.backend, promises: promises.collect() };
+    Json(About { version: env!("CARGO_PKG_VERSION"), sandbox })
+}

@@ -1,0 +1,104 @@
+//! How much workspaces may take on the disk: file tools refuse, and commands are ended with the reason.
+
+use std::path::PathBuf;
+
+use petasos_sandbox::Settings;
+use petasos_testkit::{Reply, Setup, TestServer, tools, within};
+use petasos_tools::{Toolbox, WorkspaceLimits, Workspaces};
+use serde_json::{Value, json};
+
+const MEGABYTE: u64 = 1 << 20;
+
+async fn start(limits: WorkspaceLimits) -> (TestServer, String, Setup) {
+    let mut setup = Setup::default();
+    let root: PathBuf = setup.workspaces.path().to_owned();
+    let mut options = tools::builtin_options(root.clone(), Settings::default());
+    options.workspaces = Workspaces::new(root).with_limits(limits);
+    setup.tools = Toolbox::builtin(options);
+    let server = TestServer::start_with(setup.clone()).await;
+    let policy = json!({ "permissionPolicy": { "type": "always_allow" } });
+    let tools = json!({ "tools": [{ "type": "agent_toolset", "defaultConfig": policy }] });
+    let agent = server.agent_with(tools).await;
+    (server, agent, setup)
+}
+
+/// The result of a call, and whether it failed.
+async fn call(server: &TestServer, session: &str, tool: &str, input: Value) -> (Value, bool) {
+    server.model.script([Reply::tool_call(tool, input), Reply::text("Done.")]);
+    let mut stream = server.client.stream(session, "").await;
+    server.client.message(session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    assert_eq!(frames.last().unwrap().stop(), Some("end_turn"), "{frames:#?}");
+    let result = frames.iter().find(|frame| frame.event == "agent.tool_result").unwrap();
+    let payload = &result.data["payload"];
+    let text = payload["content"][0]["text"].as_str().unwrap();
+    let result = serde_json::from_str(text).unwrap_or_else(|_| json!({ "error": text }));
+    (result, payload["is_error"] == true)
+}
+
+#[tokio::test]
+async fn commands_that_write_more_than_a_workspace_may_hold_are_ended() {
+    let limits = WorkspaceLimits { max_bytes: 20 * MEGABYTE, total_max_bytes: None };
+    let (server, agent, _setup) = start(limits).await;
+    let session = server.client.session(&agent).await;
+    let fill = "head -c 30000000 /dev/urandom > big; echo written; sleep 600";
+    let (result, is_error) = call(&server, &session, "terminal", json!({ "command": fill })).await;
+    let reason = result["error"].as_str().unwrap();
+    assert!(is_error && reason.contains("workspaces.max_bytes allows 20971520"), "{result}");
+
+    let write = json!({ "path": "more", "content": "x" });
+    let (result, is_error) = call(&server, &session, "write_file", write.clone()).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+    let read = json!({ "path": "big", "limit": 1 });
+    let (_, _) = call(&server, &session, "read_file", read).await;
+
+    // A command is how room is made again.
+    let (result, is_error) = call(&server, &session, "terminal", json!({ "command": "rm big" })).await;
+    assert!(!is_error, "{result}");
+    let (result, is_error) = call(&server, &session, "write_file", write).await;
+    assert!(!is_error, "{result}");
+}
+
+#[tokio::test]
+async fn short_commands_scripts_and_background_commands_are_told_too() {
+    let limits = WorkspaceLimits { max_bytes: 20 * MEGABYTE, total_max_bytes: None };
+    let (server, agent, _setup) = start(limits).await;
+    let session = server.client.session(&agent).await;
+    let short = json!({ "command": "head -c 30000000 /dev/urandom > big" });
+    let (result, is_error) = call(&server, &session, "terminal", short).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+
+    let session = server.client.session(&agent).await;
+    let code = "import time\nopen('big', 'wb').write(b'x' * 30000000)\ntime.sleep(250)";
+    let (result, is_error) = call(&server, &session, "execute_code", json!({ "code": code })).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+
+    let session = server.client.session(&agent).await;
+    let command = "head -c 30000000 /dev/urandom > big; sleep 600";
+    let start = json!({ "command": command, "background": true });
+    let (started, _) = call(&server, &session, "terminal", start).await;
+    let wait = json!({ "action": "wait", "process_id": started["process_id"], "timeout": 60 });
+    let (ended, _) = within("the command's end", call(&server, &session, "process", wait)).await;
+    assert!(ended["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{ended}");
+}
+
+#[tokio::test]
+async fn all_workspaces_together_have_a_limit_and_sparse_files_take_no_room() {
+    let limits = WorkspaceLimits { max_bytes: 1 << 40, total_max_bytes: Some(20 * MEGABYTE) };
+    let (server, agent, _setup) = start(limits).await;
+    let one = server.client.session(&agent).await;
+    let sparse = "open('sparse', 'wb').truncate(100000000)";
+    let (result, is_error) = call(&server, &one, "execute_code", json!({ "code": sparse })).await;
+    assert!(!is_error, "{result}");
+    let linked = json!({ "command": "head -c 12000000 /dev/urandom > a; ln a b; ln a c" });
+    let (result, is_error) = call(&server, &one, "terminal", linked).await;
+    assert!(!is_error, "{result}");
+    let two = server.client.session(&agent).await;
+    let fill = json!({ "command": "head -c 12000000 /dev/urandom > big; sleep 600" });
+    let (result, is_error) = call(&server, &two, "terminal", fill).await;
+    let reason = result["error"].as_str().unwrap();
+    assert!(is_error && reason.contains("workspaces.total_max_bytes allows 20971520"), "{result}");
+    let write = json!({ "path": "more", "content": "x" });
+    let (result, is_error) = call(&server, &one, "write_file", write).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.total_max_bytes"), "{result}");
+}

@@ -1,0 +1,245 @@
+//! How much workspaces may take on the disk.
+//!
+//! To measure a workspace means to look at all of its files, so that is done seldom: between measurements, the bytes
+//! that file tools write are added up, and while a command runs, the room that is left on the disk says whether it can
+//! have written too much. Measurements take at most a twentieth of the time.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::statvfs;
+
+use crate::disk_usage::disk_usage;
+use crate::file_pool::{FileOwner, FilePool};
+
+/// How often it is looked at the room on the disk while a command runs.
+const TICK: Duration = Duration::from_millis(500);
+/// How long a measurement may take.
+const MAX_MEASURING: Duration = Duration::from_secs(20);
+/// For how long one counts at least, and for how many times as long as it took.
+const FRESH: Duration = Duration::from_secs(10);
+const FRESH_TIMES: u32 = 20;
+/// How many workspaces are remembered.
+const MAX_METERS: usize = 1000;
+/// How much a workspace that is over its limit may still grow during a command that makes room there.
+const SLACK: u64 = 4 * 1024 * 1024;
+
+/// How much workspaces may take on the disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkspaceLimits {
+    /// One workspace.
+    pub max_bytes: u64,
+    /// All together, if that is limited.
+    pub total_max_bytes: Option<u64>,
+}
+
+impl Default for WorkspaceLimits {
+    fn default() -> Self {
+        WorkspaceLimits { max_bytes: 10_000_000_000, total_max_bytes: None }
+    }
+}
+
+/// The limits of all workspaces, and what is known of how much they take. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Quota {
+    limits: WorkspaceLimits,
+    root: Arc<Path>,
+    meters: Arc<Mutex<HashMap<PathBuf, Arc<Meter>>>>,
+}
+
+/// What is known of how much a directory takes.
+#[derive(Debug, Default)]
+struct Meter {
+    reading: Mutex<Option<Reading>>,
+    /// Held while it is measured.
+    measuring: Mutex<()>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    bytes: u64,
+    at: Instant,
+    took: Duration,
+    /// What was used on the whole disk then.
+    disk_used: u64,
+}
+
+impl Reading {
+    fn is_fresh(&self) -> bool {
+        self.at.elapsed() < FRESH.max(self.took * FRESH_TIMES)
+    }
+
+    /// Whether it could be looked again already.
+    fn may_be_repeated(&self) -> bool {
+        self.at.elapsed() >= self.took * 2
+    }
+}
+
+/// A limit, with the directory that it is about.
+#[derive(Clone)]
+struct Limit {
+    setting: &'static str,
+    what: &'static str,
+    path: PathBuf,
+    max: u64,
+    meter: Arc<Meter>,
+}
+
+impl Quota {
+    pub(crate) fn new(root: &Path, limits: WorkspaceLimits) -> Self {
+        Quota { limits, root: root.into(), meters: Arc::default() }
+    }
+
+    /// Refuses to write so many bytes more if there is no room for them. This blocks.
+    pub(crate) fn make_sure_of_room(&self, workspace: &Path, bytes: u64) -> Result<(), String> {
+        for limit in self.limits_of(workspace) {
+            let has_room = |known: u64| known.saturating_add(bytes) <= limit.max;
+            let mut reading = limit.meter.last();
+            if !reading.is_some_and(|reading| reading.is_fresh() && has_room(reading.bytes)) {
+                reading = limit.measure().or(reading);
+            }
+            let known = reading.map_or(0, |reading| reading.bytes);
+            if !has_room(known) {
+                return Err(limit.refusal(known));
+            }
+        }
+        self.limits_of(workspace).iter().for_each(|limit| limit.meter.add(bytes));
+        Ok(())
+    }
+
+    /// Refuses a command where there is far more already than there may be. Where it is only somewhat more, a command is
+    /// the way to make room. This blocks.
+    pub(crate) fn may_run_commands(&self, workspace: &Path) -> Result<(), String> {
+        for limit in self.limits_of(workspace) {
+            let is_far_over = |reading: Reading| reading.bytes > limit.max.saturating_mul(2);
+            // What is known may be old by now.
+            if limit.meter.last().is_some_and(is_far_over)
+                && let Some(reading) = limit.measure().filter(|reading| is_far_over(*reading))
+            {
+                return Err(limit.refusal(reading.bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches a workspace during a command that begins now.
+    pub(crate) fn watch(&self, workspace: &Path) -> QuotaWatch {
+        let watched = self.limits_of(workspace).into_iter().map(|limit| {
+            let known = limit.meter.last().map_or(0, |reading| reading.bytes);
+            // Where there is too much already, a command may make room. It may not add to it.
+            let allowed = if known > limit.max { known.saturating_add(SLACK) } else { limit.max };
+            (limit, allowed)
+        });
+        QuotaWatch(watched.collect())
+    }
+
+    fn limits_of(&self, workspace: &Path) -> Vec<Limit> {
+        let own = Limit {
+            setting: "workspaces.max_bytes",
+            what: "The workspace holds",
+            path: workspace.to_owned(),
+            max: self.limits.max_bytes,
+            meter: self.meter(workspace),
+        };
+        let total = self.limits.total_max_bytes.map(|max| Limit {
+            setting: "workspaces.total_max_bytes",
+            what: "All workspaces together hold",
+            path: self.root.to_path_buf(),
+            max,
+            meter: self.meter(&self.root),
+        });
+        std::iter::once(own).chain(total).collect()
+    }
+
+    fn meter(&self, path: &Path) -> Arc<Meter> {
+        let mut meters = lock(&self.meters);
+        if meters.len() > MAX_METERS {
+            meters.retain(|_, meter| Arc::strong_count(meter) > 1);
+        }
+        Arc::clone(meters.entry(path.to_owned()).or_default())
+    }
+}
+
+/// The limits that a command must keep, each with what it may come to.
+#[derive(Clone)]
+pub(crate) struct QuotaWatch(Arc<[(Limit, u64)]>);
+
+impl QuotaWatch {
+    /// Waits until a limit is exceeded, and says so. Dropping the future ends the watch.
+    pub(crate) async fn exceeded(&self, pool: &FilePool, owner: &FileOwner) -> String {
+        loop {
+            match self.look(pool, owner).await {
+                Some(over) => return over,
+                None => tokio::time::sleep(TICK).await,
+            }
+        }
+    }
+
+    /// Whether a limit is exceeded now, as cheaply as that can be told.
+    pub(crate) async fn look(&self, pool: &FilePool, owner: &FileOwner) -> Option<String> {
+        let watch = self.clone();
+        let look = move || watch.0.iter().find_map(|(limit, allowed)| limit.look(*allowed));
+        // If the disk does not answer, the command does not write either.
+        pool.run(owner, look).await.unwrap_or_default()
+    }
+}
+
+impl Meter {
+    fn last(&self) -> Option<Reading> {
+        *lock(&self.reading)
+    }
+
+    /// Counts what a file tool writes.
+    fn add(&self, bytes: u64) {
+        if let Some(reading) = lock(&self.reading).as_mut() {
+            reading.bytes = reading.bytes.saturating_add(bytes);
+        }
+    }
+}
+
+impl Limit {
+    /// Measures, unless somebody else does. None if that cannot be done.
+    fn measure(&self) -> Option<Reading> {
+        let _measuring = self.meter.measuring.try_lock().ok()?;
+        let (at, handle) = (Instant::now(), File::open(&self.path).ok()?);
+        let disk_used = disk_used(&self.path)?;
+        // Enough to know that a limit is exceeded, and by how much it may be.
+        let enough = self.max.saturating_mul(3);
+        let usage = disk_usage(handle, enough, at + MAX_MEASURING).ok()?;
+        let reading = Reading { bytes: usage.bytes, at: Instant::now(), took: at.elapsed(), disk_used };
+        *lock(&self.meter.reading) = Some(reading);
+        Some(reading)
+    }
+
+    /// Looks whether more than `allowed` is taken, as cheaply as that can be told.
+    fn look(&self, allowed: u64) -> Option<String> {
+        let known = self.meter.last();
+        let may_be_over = match known {
+            None => true,
+            Some(reading) => {
+                let grown = disk_used(&self.path)?.saturating_sub(reading.disk_used);
+                let is_near = reading.bytes.saturating_add(grown) > allowed;
+                !reading.is_fresh() || (is_near && reading.may_be_repeated())
+            }
+        };
+        let reading = if may_be_over { self.measure()? } else { known? };
+        (reading.bytes > allowed).then(|| self.refusal(reading.bytes))
+    }
+
+    fn refusal(&self, known: u64) -> String {
+        let Limit { setting, what, max, .. } = self;
+        format!("{what} {known} bytes, and {setting} allows {max}. Remove files first.")
+    }
+}
+
+fn disk_used(path: &Path) -> Option<u64> {
+    let disk = statvfs(path).ok()?;
+    Some(disk.f_blocks.saturating_sub(disk.f_bfree).saturating_mul(disk.f_frsize))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
