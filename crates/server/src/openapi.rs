@@ -34,6 +34,7 @@ pub(crate) struct Operation {
     body: Option<SchemaOf>,
     body_type: &'static str,
     success: u16,
+    also_ok: bool,
     answer: SchemaOf,
     content_type: &'static str,
     may_stream: bool,
@@ -56,6 +57,7 @@ impl Operation {
             body: None,
             body_type: "application/json",
             success: 200,
+            also_ok: false,
             answer: |generator| generator.subschema_for::<T>(),
             content_type: "application/json",
             may_stream: false,
@@ -96,6 +98,12 @@ impl Operation {
     /// The route answers with 202.
     pub(crate) fn accepted(mut self) -> Self {
         self.success = 202;
+        self
+    }
+
+    /// The route answers with 200 instead, in the same shape, where nothing new is made.
+    pub(crate) fn or_ok(mut self) -> Self {
+        self.also_ok = true;
         self
     }
 
@@ -210,6 +218,9 @@ impl Operation {
                 "default": { "description": "It is not, and why.", "content": problem },
             },
         });
+        if self.also_ok {
+            description["responses"]["200"] = description["responses"][self.success.to_string()].clone();
+        }
         if let Some(body) = self.body {
             description["requestBody"] = json!({ "content": content(body(bodies), self.body_type) });
         }

@@ -133,6 +133,12 @@ async fn the_api_describes_itself() {
     let description = server.client.get("/openapi.json").await.expect(200);
     assert_eq!(description["openapi"], "3.1.0");
     assert!(description["paths"]["/v1/sessions/{sessionId}/events"]["post"].is_object());
+    // Where nothing new is made, the answer is another one, and described as well.
+    let responses = |path: &str, method: &str| description["paths"][path][method]["responses"].clone();
+    assert!(responses("/routines/{routineId}", "put")["200"].is_object());
+    assert!(responses("/routines/{routineId}", "put")["201"].is_object());
+    assert!(responses("/routines/{routineId}/trigger", "post")["200"].is_object());
+    assert!(responses("/routines/{routineId}/trigger", "post")["202"].is_object());
     server.client_with("").get("/openapi.json").await.expect_error(401, "unauthorized");
 }
 

@@ -30,7 +30,8 @@ pub(super) fn api() -> Api {
     let get = Operation::new::<Routine>("getRoutine", "One routine.", read);
     let put = Operation::new::<Routine>("putRoutine", "Makes or replaces a routine.", write)
         .takes::<PutRoutine>()
-        .creates();
+        .creates()
+        .or_ok();
     let delete = Operation::new::<()>("deleteRoutine", "Removes a routine. Its runs stay.", write).empty();
     Api::default()
         .get(all, routing::get(list_routines), list.fails_with::<CodedError>())

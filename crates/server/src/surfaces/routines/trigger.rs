@@ -31,7 +31,7 @@ pub(super) fn api() -> Api {
     Api::default().post(
         "/routines/{routineId}/trigger",
         routing::post(trigger_routine),
-        trigger.takes::<TriggerRequest>().accepted().fails_with::<CodedError>(),
+        trigger.takes::<TriggerRequest>().accepted().or_ok().fails_with::<CodedError>(),
     )
 }
 
