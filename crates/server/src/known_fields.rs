@@ -3,7 +3,8 @@
 //! The known fields of a route are those of the schema that `/openapi.json` shows for it, so the two cannot differ.
 //! Protocols of other vendors stay tolerant: only the routes of our own surfaces are checked.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
 use std::sync::OnceLock;
 
 use axum::extract::MatchedPath;
@@ -12,15 +13,8 @@ use petasos_core::nearest::meant;
 use schemars::generate::SchemaGenerator;
 use serde_json::{Map, Value};
 
+use crate::object_schemas::{Match, Others, Schema, Schemas, canonical};
 use crate::openapi::{Operation, SchemaOf, body_generator};
-
-/// Spellings that definitions of tools take besides those that they are described with.
-const ALIASES: [(&str, &str); 4] = [
-    ("default_config", "defaultConfig"),
-    ("input_schema", "inputSchema"),
-    ("mcp_server_name", "mcpServerName"),
-    ("permission_policy", "permissionPolicy"),
-];
 
 /// The known fields of all routes that are checked, by path.
 pub(crate) struct KnownFields(HashMap<&'static str, Vec<RouteFields>>);
@@ -54,10 +48,7 @@ struct RouteFields {
 }
 
 /// The fields that a body may have, at every depth.
-pub(crate) struct BodyFields {
-    root: Value,
-    definitions: Map<String, Value>,
-}
+pub(crate) struct BodyFields(Schemas);
 
 /// A field that means nothing where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,177 +68,152 @@ impl BodyFields {
     fn new(schema_of: SchemaOf) -> Self {
         let mut generator: SchemaGenerator = body_generator();
         let root = schema_of(&mut generator).to_value();
-        BodyFields { root, definitions: generator.take_definitions(true) }
+        BodyFields(Schemas::read(&root, &generator.take_definitions(true)))
     }
 
     /// Takes the fields that mean nothing out of a body, and returns them.
     pub(crate) fn take_unknown(&self, body: &mut Value) -> Vec<UnknownField> {
         let mut unknown = Vec::new();
-        self.visit(&[&self.root], body, "", &mut unknown);
+        self.visit(&[self.0.root()], body, &Place::Body, &mut unknown);
         unknown
     }
 
-    fn visit(&self, schemas: &[&Value], value: &mut Value, path: &str, unknown: &mut Vec<UnknownField>) {
+    fn visit(
+        &self,
+        schemas: &[&Schema],
+        value: &mut Value,
+        place: &Place<'_>,
+        unknown: &mut Vec<UnknownField>,
+    ) {
         match value {
             _ if schemas.is_empty() => {}
             Value::Object(fields) => {
                 let mut shape = ObjectShape::default();
-                schemas.iter().for_each(|schema| self.collect(schema, fields, &mut shape));
-                shape.take_unknown(fields, path, unknown);
+                schemas.iter().for_each(|schema| shape.add(&self.0, schema, fields));
+                shape.take_unknown(fields, place, unknown);
                 for (name, value) in fields {
-                    self.visit(shape.of_field(name), value, &join(path, name), unknown);
+                    if value.is_object() || value.is_array() {
+                        self.visit(
+                            &shape.of_field(&self.0, name),
+                            value,
+                            &Place::Field(place, name),
+                            unknown,
+                        );
+                    }
                 }
             }
             Value::Array(items) => {
                 let mut of_items = Vec::new();
-                schemas.iter().for_each(|schema| self.collect_items(schema, &mut of_items));
+                schemas.iter().for_each(|schema| schema.collect_items(&self.0, &mut of_items));
                 for (index, value) in items.iter_mut().enumerate() {
-                    self.visit(&of_items, value, &format!("{path}[{index}]"), unknown);
+                    self.visit(&of_items, value, &Place::Item(place, index), unknown);
                 }
             }
             _ => {}
         }
     }
+}
 
-    /// The schema that a reference stands for.
-    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
-        let name = schema.get("$ref").and_then(Value::as_str).and_then(|link| link.rsplit('/').next());
-        name.and_then(|name| self.definitions.get(name)).unwrap_or(schema)
-    }
+/// Where in a body a value is. The text of it is only made for fields that are named.
+enum Place<'a> {
+    Body,
+    Field(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+}
 
-    /// Adds what a schema says about the fields of an object.
-    fn collect<'a>(&'a self, schema: &'a Value, object: &Map<String, Value>, shape: &mut ObjectShape<'a>) {
-        let schema = self.resolved(schema);
-        if !allows(schema, "object") {
-            return;
-        }
-        let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, schema) in properties.into_iter().flatten() {
-            shape.properties.entry(name).or_default().push(schema);
-        }
-        let alternatives: Vec<&Value> = ["oneOf", "anyOf"].iter().flat_map(|key| list(schema, key)).collect();
-        let parts: Vec<&Value> = list(schema, "allOf").collect();
-        match schema.get("additionalProperties") {
-            Some(Value::Bool(false)) => {}
-            Some(additional @ Value::Object(_)) => shape.others.push(additional),
-            Some(_) => shape.is_open = true,
-            None => {
-                shape.is_open |= properties.is_none() && alternatives.is_empty() && parts.is_empty();
-            }
-        }
-        parts.into_iter().for_each(|part| self.collect(part, object, shape));
-        let objects = alternatives.into_iter().map(|schema| self.resolved(schema));
-        let objects: Vec<&Value> = objects.filter(|schema| allows(schema, "object")).collect();
-        let matches: Vec<Match> = objects.iter().map(|schema| self.matches(schema, object)).collect();
-        let best = matches.iter().copied().max().unwrap_or(Match::Unclear);
-        if best <= Match::Unclear && matches.contains(&Match::No) {
-            // It is none of them, and the error about that is not for here.
-            shape.is_open = true;
-            return;
-        }
-        let meant = objects.into_iter().zip(matches).filter(|(_, matched)| *matched == best);
-        meant.for_each(|(schema, _)| self.collect(schema, object, shape));
-    }
-
-    fn collect_items<'a>(&'a self, schema: &'a Value, items: &mut Vec<&'a Value>) {
-        let schema = self.resolved(schema);
-        items.extend(schema.get("items"));
-        let parts = ["oneOf", "anyOf", "allOf"].iter().flat_map(|key| list(schema, key));
-        parts.for_each(|part| self.collect_items(part, items));
-    }
-
-    /// How well an object fits what an alternative describes.
-    fn matches(&self, schema: &Value, object: &Map<String, Value>) -> Match {
-        let has = |name: &str| object.keys().any(|key| key == name || canonical(key) == name);
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let constants = properties
-            .into_iter()
-            .flatten()
-            .filter_map(|(name, schema)| Some(object.get(name)? == schema.get("const")?));
-        let constants: Vec<bool> = constants.collect();
-        let alternatives = ["oneOf", "anyOf"].iter().flat_map(|key| list(schema, key));
-        let best = alternatives.map(|schema| self.matches(self.resolved(schema), object)).max();
-        let is_complete = list(schema, "required").filter_map(Value::as_str).all(has);
-        match best {
-            _ if constants.contains(&false) => Match::No,
-            Some(Match::No) => Match::No,
-            Some(Match::Whole) | None if is_complete => Match::Whole,
-            Some(Match::ByName) => Match::ByName,
-            _ if constants.contains(&true) => Match::ByName,
-            _ => Match::Unclear,
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Body => Ok(()),
+            Place::Field(Place::Body, name) => f.write_str(name),
+            Place::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Place::Item(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }
 }
 
-/// How well an object fits an alternative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Match {
-    /// It says that it is another.
-    No,
-    /// It does not say, and something is missing.
-    Unclear,
-    /// It says that it is this one, and something is missing.
-    ByName,
-    /// It has everything that is required.
-    Whole,
-}
-
-/// What is known about the fields of one object.
+/// The schemas that describe one object: those of its parts, and of the alternatives that it is meant to be.
 #[derive(Default)]
 struct ObjectShape<'a> {
-    properties: BTreeMap<&'a str, Vec<&'a Value>>,
+    schemas: Vec<&'a Schema>,
     /// Schemas of fields that have other names.
-    others: Vec<&'a Value>,
+    others: Vec<&'a Schema>,
     /// Whether it may have any fields.
     is_open: bool,
 }
 
 impl<'a> ObjectShape<'a> {
-    fn of_field(&self, name: &str) -> &[&'a Value] {
-        let known = self.properties.get(name).or_else(|| self.properties.get(canonical(name)));
-        known.map_or(&self.others, Vec::as_slice)
+    /// Adds what a schema says about the fields of an object.
+    fn add(&mut self, all: &'a Schemas, schema: &'a Schema, object: &Map<String, Value>) {
+        if !schema.allows_objects {
+            return;
+        }
+        self.schemas.push(schema);
+        match &schema.others {
+            Others::None => {}
+            Others::Any => self.is_open = true,
+            Others::Like(id) => self.others.push(all.get(*id)),
+        }
+        all.all(&schema.parts).for_each(|part| self.add(all, part, object));
+        let alternatives = all.all(&schema.alternatives).filter(|alternative| alternative.allows_objects);
+        let matches: Vec<(Match, &Schema)> =
+            alternatives.map(|alternative| (alternative.matches(all, object), alternative)).collect();
+        let best = matches.iter().map(|(matched, _)| *matched).max().unwrap_or(Match::Unclear);
+        if best <= Match::Unclear && matches.iter().any(|(matched, _)| *matched == Match::No) {
+            // It is none of them, and the error about that is not for here.
+            self.is_open = true;
+            return;
+        }
+        let meant = matches.into_iter().filter(|(matched, _)| *matched == best);
+        meant.for_each(|(_, alternative)| self.add(all, alternative, object));
     }
 
-    fn take_unknown(&self, fields: &mut Map<String, Value>, path: &str, unknown: &mut Vec<UnknownField>) {
+    fn of_field(&self, all: &'a Schemas, name: &str) -> Vec<&'a Schema> {
+        let known = |name: &str| -> Vec<&'a Schema> {
+            self.schemas
+                .iter()
+                .filter_map(|schema| schema.properties.get(name))
+                .map(|id| all.get(*id))
+                .collect()
+        };
+        let mut found = known(name);
+        if found.is_empty() && canonical(name) != name {
+            found = known(canonical(name));
+        }
+        if found.is_empty() { self.others.clone() } else { found }
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        let has = |name: &str| self.schemas.iter().any(|schema| schema.properties.contains_key(name));
+        has(name) || has(canonical(name))
+    }
+
+    fn take_unknown(
+        &self,
+        fields: &mut Map<String, Value>,
+        place: &Place<'_>,
+        unknown: &mut Vec<UnknownField>,
+    ) {
         if self.is_open || !self.others.is_empty() {
             return;
         }
-        let is_known =
-            |name: &str| self.properties.contains_key(name) || self.properties.contains_key(canonical(name));
-        let known: Vec<&str> = self.properties.keys().copied().collect();
         fields.retain(|name, _| {
-            let keep = is_known(name);
+            let keep = self.knows(name);
             if !keep && unknown.len() < MAX_NAMED {
                 // Looking for a likely name takes time, and one hint is enough.
                 let may_be_meant = unknown.is_empty() && name.len() <= MAX_NAME;
-                let nearest = may_be_meant.then(|| meant(name, &known)).flatten().map(str::to_owned);
-                unknown.push(UnknownField { path: join(path, name), nearest });
+                let nearest = may_be_meant.then(|| self.nearest(name)).flatten();
+                unknown.push(UnknownField { path: Place::Field(place, name).to_string(), nearest });
             }
             keep
         });
     }
-}
 
-/// The name that a field is described with.
-fn canonical(name: &str) -> &str {
-    ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, name)| name)
-}
-
-/// Whether a schema is about values of a type, among others.
-fn allows(schema: &Value, kind: &str) -> bool {
-    match schema.get("type") {
-        Some(Value::String(own)) => own == kind,
-        Some(Value::Array(kinds)) => kinds.iter().any(|own| own == kind),
-        _ => schema.get("const").is_none() && schema.get("enum").is_none(),
+    fn nearest(&self, name: &str) -> Option<String> {
+        let known: BTreeSet<&str> =
+            self.schemas.iter().flat_map(|schema| schema.properties.keys()).map(String::as_str).collect();
+        meant(name, &Vec::from_iter(known)).map(str::to_owned)
     }
-}
-
-fn list<'a>(schema: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    schema.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod keys;
 mod known_fields;
 mod listen;
 mod metrics;
+mod object_schemas;
 mod openapi;
 mod page;
 mod path;
