@@ -358,9 +358,8 @@ impl Context {
     }
 }
 
-/// Puts another text in place of the result of a call. Hooks are asked when the next model call has begun, and with it
-/// the message of results is complete.
-/// Puts another text in place of a result, the newest of its call.
+/// Puts another text in place of the newest result of a call. Hooks are asked once the next model call has begun, so the
+/// message of results is complete by then.
 pub fn replace_result<'a>(
     messages: impl IntoIterator<Item = &'a mut Message, IntoIter: DoubleEndedIterator>,
     transformed: &ToolResultTransformed,

@@ -20,6 +20,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
                 && !is_local(command)
         }
         "scp" => command.operands().last().is_some_and(is_remote),
+        "rsync" | "rclone" if command.has('n', "dry-run") => false,
         "rsync" => command.operands().last().is_some_and(|to| is_remote(to) || to.starts_with("rsync://")),
         "ftp" if command.has('u', "") => true,
         "sftp" | "ftp" | "lftp" | "tftp" | "ncftp" | "smbclient" => puts(command),
@@ -33,6 +34,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         }
         "openssl" => command.says("s_client") && reads_file(command),
         "ssh" => reads_file(command) && command.operands().nth(1).is_some(),
+        "aws" if command.says("s3") && command.says("--dryrun") => false,
         "aws" => {
             command.says("s3") && moves(command, &["cp", "mv", "sync"], "s3://") || command.says("put-object")
         }
