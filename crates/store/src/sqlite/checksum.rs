@@ -17,6 +17,9 @@ use super::columns::Nanos;
 #[error("it does not match its checksum")]
 struct Mismatch;
 
+/// The most bytes of a value that is hashed together with its length.
+const SHORT: usize = 55;
+
 /// A checksum in the making.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Checksum(Hasher);
@@ -49,17 +52,26 @@ impl Checksum {
 
     /// Each value says what it is and how long, so that no two rows look the same.
     fn add(&mut self, value: ValueRef<'_>) {
-        let mut bytes = |tag: u8, bytes: &[u8]| {
-            self.0.update(&[tag]);
-            self.0.update(&bytes.len().to_le_bytes());
-            self.0.update(bytes);
-        };
         match value {
-            ValueRef::Null => bytes(0, &[]),
-            ValueRef::Integer(value) => bytes(1, &value.to_le_bytes()),
-            ValueRef::Real(value) => bytes(2, &value.to_le_bytes()),
-            ValueRef::Text(value) => bytes(3, value),
-            ValueRef::Blob(value) => bytes(4, value),
+            ValueRef::Null => self.bytes(0, &[]),
+            ValueRef::Integer(value) => self.bytes(1, &value.to_le_bytes()),
+            ValueRef::Real(value) => self.bytes(2, &value.to_le_bytes()),
+            ValueRef::Text(value) => self.bytes(3, value),
+            ValueRef::Blob(value) => self.bytes(4, value),
+        }
+    }
+
+    fn bytes(&mut self, tag: u8, bytes: &[u8]) {
+        let mut start = [tag; 1 + size_of::<usize>() + SHORT];
+        let (head, rest) = start.split_at_mut(1 + size_of::<usize>());
+        head[1..].copy_from_slice(&bytes.len().to_le_bytes());
+        // Most values are short, and each update of the hasher costs more than their bytes.
+        if let Some(room) = rest.get_mut(..bytes.len()) {
+            room.copy_from_slice(bytes);
+            self.0.update(&start[..1 + size_of::<usize>() + bytes.len()]);
+        } else {
+            self.0.update(head);
+            self.0.update(bytes);
         }
     }
 }
@@ -106,5 +118,17 @@ mod tests {
         ];
         let sums: std::collections::BTreeSet<i64> = rows.iter().map(|row| of(row).unwrap()).collect();
         assert_eq!(sums.len(), rows.len());
+    }
+
+    #[test]
+    fn short_and_long_values_are_hashed_alike() {
+        for length in [0, 1, SHORT, SHORT + 1, 1000] {
+            let text = "x".repeat(length);
+            let mut hasher = Hasher::new();
+            for part in [&[3][..], &length.to_le_bytes(), text.as_bytes()] {
+                hasher.update(part);
+            }
+            assert_eq!(of(&[&text]).unwrap(), i64::from(hasher.finalize()));
+        }
     }
 }
