@@ -1,6 +1,6 @@
 //! The calls that matter, and the commands that do the same.
 
-use super::functions::{DECODES, FETCHES, STARTS, is_of_interest};
+use super::functions::{DECODES, FETCHES, SENDS, STARTS, is_of_interest};
 use super::values::Argument;
 use super::{Language, Scan, scan};
 use crate::commands::finding;
@@ -100,20 +100,9 @@ impl Scan<'_> {
                 inner.findings.extend(texts.filter_map(databases::statement));
             }
             "dropDatabase" => inner.findings.push(databases::DATABASE_DROP),
-            "storbinary"
-            | "storlines"
-            | "sendmail"
-            | "send_message"
-            | "send"
-            | "sendall"
-            | "sendfile"
-            | "put_object"
-            | "upload_fileobj"
-            | "upload_from_filename"
-            | "upload_blob"
-            | "putfo"
-                if name.starts_with("upload_")
-                    || arguments.iter().any(|piece| piece.name() == Some("open")) =>
+            name if SENDS.contains(&name)
+                && (name.starts_with("upload_")
+                    || arguments.iter().any(|piece| piece.name() == Some("open"))) =>
             {
                 inner.findings.push(finding("send_file", "sends files to another machine"));
             }

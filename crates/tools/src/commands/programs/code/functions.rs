@@ -139,25 +139,30 @@ const OTHERS: [&str; 48] = [
     "raw",
 ];
 
+/// Functions that send what they are given to another machine.
+pub(super) const SENDS: [&str; 12] = [
+    "storbinary",
+    "storlines",
+    "sendmail",
+    "send_message",
+    "send",
+    "sendall",
+    "sendfile",
+    "put_object",
+    "upload_fileobj",
+    "upload_from_filename",
+    "upload_blob",
+    "putfo",
+];
+
 /// Whether the calls of a function are looked at.
 pub(super) fn is_of_interest(name: &str) -> bool {
     STARTS.contains(&name)
         || OTHERS.contains(&name)
+        || SENDS.contains(&name)
         || matches!(
             name,
             "exec_driver_sql"
-                | "storbinary"
-                | "storlines"
-                | "sendmail"
-                | "send_message"
-                | "send"
-                | "sendall"
-                | "sendfile"
-                | "put_object"
-                | "upload_fileobj"
-                | "upload_from_filename"
-                | "upload_blob"
-                | "putfo"
                 | "dropDatabase"
                 | "post"
                 | "put"
