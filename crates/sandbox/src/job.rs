@@ -91,4 +91,6 @@ pub enum Limit {
     Memory,
     /// Of processes.
     Processes,
+    /// Of disk space that is taken by files without a name.
+    UnnamedFiles,
 }

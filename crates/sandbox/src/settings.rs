@@ -109,8 +109,21 @@ pub struct Limits {
     pub processes: u64,
     /// The size of a file that it writes.
     pub file_bytes: u64,
+    /// Disk space of files that it has open and removed.
+    pub unnamed_bytes: u64,
     /// Time on a processor, for each of its processes.
     pub cpu_seconds: u64,
+}
+
+impl Limits {
+    /// What a program of the operator's own may use up: what it needs for as long as it runs, but not the machine.
+    pub const OF_OPERATOR: Limits = Limits {
+        memory_bytes: 16 << 30,
+        processes: 1024,
+        file_bytes: u64::MAX,
+        unnamed_bytes: u64::MAX,
+        cpu_seconds: u64::MAX,
+    };
 }
 
 impl Default for Limits {
@@ -119,6 +132,7 @@ impl Default for Limits {
             memory_bytes: 4 * 1024 * 1024 * 1024,
             processes: 256,
             file_bytes: 1024 * 1024 * 1024,
+            unnamed_bytes: 10_000_000_000,
             cpu_seconds: 3600,
         }
     }

@@ -2,15 +2,16 @@
 //!
 //! To measure a workspace means to look at all of its files, so that is done seldom: between measurements, the bytes
 //! that file tools write are added up, and while a command runs, the room that is left on the disk says whether it can
-//! have written too much. Measurements take at most a twentieth of the time.
+//! have written too much. Measurements take at most a twentieth of the time. What others remove from the disk meanwhile
+//! can hide what a command writes, so a small workspace is measured every time.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::fs::statvfs;
+use rustix::fs::{CWD, Mode, OFlags, openat, statvfs};
+use rustix::io::Errno;
 
 use crate::disk_usage::disk_usage;
 use crate::file_pool::{FileOwner, FilePool};
@@ -22,6 +23,8 @@ const MAX_MEASURING: Duration = Duration::from_secs(20);
 /// For how long one counts at least, and for how many times as long as it took.
 const FRESH: Duration = Duration::from_secs(10);
 const FRESH_TIMES: u32 = 20;
+/// A measurement that takes less is made every time.
+const QUICK: Duration = Duration::from_millis(10);
 /// How many workspaces are remembered.
 const MAX_METERS: usize = 1000;
 /// How much a workspace that is over its limit may still grow during a command that makes room there.
@@ -99,7 +102,7 @@ impl Quota {
             let has_room = |known: u64| known.saturating_add(bytes) <= limit.max;
             let mut reading = limit.meter.last();
             if !reading.is_some_and(|reading| reading.is_fresh() && has_room(reading.bytes)) {
-                reading = limit.measure().or(reading);
+                reading = limit.measure()?.or(reading);
             }
             let known = reading.map_or(0, |reading| reading.bytes);
             if !has_room(known) {
@@ -117,7 +120,8 @@ impl Quota {
             let is_far_over = |reading: Reading| reading.bytes > limit.max.saturating_mul(2);
             // What is known may be old by now.
             if limit.meter.last().is_some_and(is_far_over)
-                && let Some(reading) = limit.measure().filter(|reading| is_far_over(*reading))
+                && let Ok(Some(reading)) = limit.measure()
+                && is_far_over(reading)
             {
                 return Err(limit.refusal(reading.bytes));
             }
@@ -201,17 +205,35 @@ impl Meter {
 }
 
 impl Limit {
-    /// Measures, unless somebody else does. None if that cannot be done.
-    fn measure(&self) -> Option<Reading> {
-        let _measuring = self.meter.measuring.try_lock().ok()?;
-        let (at, handle) = (Instant::now(), File::open(&self.path).ok()?);
+    /// Measures, unless somebody else does or nothing is there.
+    ///
+    /// # Errors
+    /// If it cannot be measured, a refusal: a limit that is not known to be kept is not kept.
+    fn measure(&self) -> Result<Option<Reading>, String> {
+        let Ok(_measuring) = self.meter.measuring.try_lock() else { return Ok(None) };
+        match self.measured() {
+            Ok(reading) => {
+                *lock(&self.meter.reading) = Some(reading);
+                Ok(Some(reading))
+            }
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => {
+                let Limit { setting, path, .. } = self;
+                let path = path.display();
+                Err(format!("{path} could not be measured ({error}), so {setting} could not be kept."))
+            }
+        }
+    }
+
+    fn measured(&self) -> Result<Reading, Errno> {
+        let at = Instant::now();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = openat(CWD, &self.path, flags, Mode::empty())?;
         let disk_used = disk_used(&self.path)?;
         // Enough to know that a limit is exceeded, and by how much it may be.
         let enough = self.max.saturating_mul(3);
-        let usage = disk_usage(handle, enough, at + MAX_MEASURING).ok()?;
-        let reading = Reading { bytes: usage.bytes, at: Instant::now(), took: at.elapsed(), disk_used };
-        *lock(&self.meter.reading) = Some(reading);
-        Some(reading)
+        let bytes = disk_usage(handle, enough, at + MAX_MEASURING)?.bytes;
+        Ok(Reading { bytes, at: Instant::now(), took: at.elapsed(), disk_used })
     }
 
     /// Looks whether more than `allowed` is taken, as cheaply as that can be told.
@@ -220,13 +242,21 @@ impl Limit {
         let may_be_over = match known {
             None => true,
             Some(reading) => {
-                let grown = disk_used(&self.path)?.saturating_sub(reading.disk_used);
+                // On a disk that does not say how full it is, anything may be.
+                let used = disk_used(&self.path).unwrap_or(u64::MAX);
+                let grown = used.saturating_sub(reading.disk_used);
                 let is_near = reading.bytes.saturating_add(grown) > allowed;
-                !reading.is_fresh() || (is_near && reading.may_be_repeated())
+                !reading.is_fresh() || reading.took < QUICK || (is_near && reading.may_be_repeated())
             }
         };
-        let reading = if may_be_over { self.measure()? } else { known? };
-        (reading.bytes > allowed).then(|| self.refusal(reading.bytes))
+        let reading = if may_be_over { self.measure() } else { Ok(known) };
+        match reading {
+            Ok(reading) => {
+                let bytes = reading?.bytes;
+                (bytes > allowed).then(|| self.refusal(bytes))
+            }
+            Err(refusal) => Some(refusal),
+        }
     }
 
     fn refusal(&self, known: u64) -> String {
@@ -235,9 +265,9 @@ impl Limit {
     }
 }
 
-fn disk_used(path: &Path) -> Option<u64> {
-    let disk = statvfs(path).ok()?;
-    Some(disk.f_blocks.saturating_sub(disk.f_bfree).saturating_mul(disk.f_frsize))
+fn disk_used(path: &Path) -> Result<u64, Errno> {
+    let disk = statvfs(path)?;
+    Ok(disk.f_blocks.saturating_sub(disk.f_bfree).saturating_mul(disk.f_frsize))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

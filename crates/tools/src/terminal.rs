@@ -324,8 +324,11 @@ pub(crate) fn exit_code(ended: &Ended) -> i32 {
 /// Why a command did not end by itself.
 pub(crate) fn problem(ended: &Ended) -> Option<String> {
     let over = ended.over.map(|limit| match limit {
-        Limit::Memory => "It used more memory than a command may and was ended.",
-        Limit::Processes => "It started more processes than a command may and was ended.",
+        Limit::Memory => "It used more memory than sandbox.memory_bytes allows and was ended.",
+        Limit::Processes => "It started more processes than sandbox.processes allows and was ended.",
+        Limit::UnnamedFiles => {
+            "Files that it removed and had open took more room than workspaces.max_bytes allows, and it was ended."
+        }
     });
     over.map(str::to_owned).or_else(|| ended.problem.clone())
 }

@@ -180,7 +180,7 @@ impl Config {
                 .tool_output_chars
                 .map_or(DEFAULT_TOOL_OUTPUT_CHARS, NonZero::get),
             tool_time: time(file.limits.tool_seconds).unwrap_or(DEFAULT_TOOL_TIME),
-            sandbox: sandbox::settings(file.sandbox)?,
+            sandbox: sandbox::settings(file.sandbox, &workspace_limits(&file.workspaces))?,
             unattended: match file.approvals.unattended {
                 file::Unattended::Deny => petasos_engine::Unattended::Deny,
                 file::Unattended::Allow => petasos_engine::Unattended::Allow,
@@ -327,6 +327,7 @@ compaction: { at: 0.5 }
         assert_eq!((config.max_body_bytes, config.max_tool_output_chars), (10, 11));
         assert_eq!(config.tool_time, Duration::from_secs(12));
         assert_eq!((config.workspaces.max_bytes, config.workspaces.total_max_bytes), (20, Some(21)));
+        assert_eq!(config.sandbox.limits.unnamed_bytes, 20);
         assert_eq!(config.models.retry.max_attempts, 1);
         assert_eq!(config.models.first_byte_timeout, Duration::from_secs(2));
         assert_eq!(config.net.connect_timeout, Duration::from_secs(3));

@@ -4,12 +4,13 @@ use std::num::NonZero;
 
 use anyhow::{Result, bail};
 use petasos_sandbox::{Backend, Fallback, Network, Settings, find};
+use petasos_tools::WorkspaceLimits;
 
 use super::file::{self, SandboxBackend, SandboxFallback, SandboxNetwork};
 use super::set;
 
 /// What the file says about the sandbox. What is hidden from commands is added by whoever knows where it is.
-pub(super) fn settings(file: file::Sandbox) -> Result<Settings> {
+pub(super) fn settings(file: file::Sandbox, workspaces: &WorkspaceLimits) -> Result<Settings> {
     let mut settings = Settings {
         backend: match (file.backend, file.image) {
             (SandboxBackend::Docker, Some(image)) => Backend::Docker { image },
@@ -45,6 +46,8 @@ pub(super) fn settings(file: file::Sandbox) -> Result<Settings> {
     set(&mut limits.processes, file.processes.map(NonZero::get));
     set(&mut limits.file_bytes, file.file_bytes.map(NonZero::get));
     set(&mut limits.cpu_seconds, file.cpu_seconds.map(NonZero::get));
+    // A file that has no name is in no workspace, and takes room like one that is.
+    limits.unnamed_bytes = workspaces.max_bytes;
     Ok(settings)
 }
 
@@ -62,7 +65,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Settings> {
-        settings(serde_saphyr::from_str(text).unwrap())
+        settings(serde_saphyr::from_str(text).unwrap(), &WorkspaceLimits::default())
     }
 
     #[test]

@@ -20,10 +20,6 @@ use crate::complaints::Complaints;
 use crate::event::{EventSet, HookEvent};
 use crate::source::{Callback, Source};
 
-/// What the operator's own code may use up: enough to notice a runaway, no more.
-const LIMITS: Limits =
-    Limits { memory_bytes: 16 << 30, processes: 1024, file_bytes: u64::MAX, cpu_seconds: u64::MAX };
-
 /// All user code in Python. Cheap to clone.
 #[derive(Clone)]
 pub struct PythonHosts {
@@ -54,7 +50,7 @@ impl PythonHosts {
     ) -> PythonHosts {
         let unconfined = petasos_sandbox::Settings {
             backend: Backend::Unconfined,
-            limits: LIMITS,
+            limits: Limits::OF_OPERATOR,
             ..petasos_sandbox::Settings::default()
         };
         let shared = Arc::new(Shared {

@@ -1,7 +1,7 @@
 //! Which system calls a command may make.
 //!
 //! Landlock controls files. What is refused here is the rest by which a command could reach beyond them: sockets,
-//! mounts, namespaces, other processes' memory, kernel modules, memory that outlives a command or counts for none of
+//! mounts, namespaces, other processes' memory, limits and priority, kernel modules, memory that outlives a command or counts for none of
 //! its processes, and calls that do any of these behind the filter's back.
 
 use std::collections::BTreeMap;
@@ -77,6 +77,8 @@ const STATMOUNT: i64 = 457;
 const LISTMOUNT: i64 = 458;
 const OPEN_TREE_ATTR: i64 = 467;
 
+/// What `ioprio_set` calls a process.
+const IOPRIO_WHO_PROCESS: u64 = 1;
 /// What in a socket's type says how it talks.
 const SOCKET_TYPE: u64 = 0xf;
 /// The version of Landlock that controls truncating files.
@@ -109,6 +111,11 @@ pub(super) fn apply(confinement: &Confinement, landlock_abi: i32) -> Result<(), 
         libc::SYS_ioctl,
         vec![argument(1, Is::Eq, libc::TIOCSTI)?, argument(1, Is::Eq, libc::TIOCLINUX)?],
     );
+    refused.extend(changes_of_other_processes()?);
+    if !confinement.namespaces.is_some_and(|namespaces| namespaces.processes) {
+        // Threads of a program do this to one another, so it is refused only where it would reach the server.
+        refused.insert(libc::SYS_sched_setaffinity, vec![argument(0, Is::Ne, 0)?]);
+    }
     if landlock_abi < TRUNCATE_ABI {
         // By a path; what is open for writing may be truncated.
         refused.insert(libc::SYS_truncate, Vec::new());
@@ -146,6 +153,25 @@ pub(super) fn refuse_unix_sockets() -> Result<(), Error> {
 fn pairs_that_send_to_paths() -> Result<Vec<SeccompRule>, Error> {
     let types = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| u64::from(kind.unsigned_abs()));
     types.into_iter().map(|kind| argument(1, Is::MaskedEq(SOCKET_TYPE), kind)).collect()
+}
+
+/// Calls that change the limits or the priority of a process, except one's own: the supervisor and, where processes have
+/// no namespace, the server have the same user.
+fn changes_of_other_processes() -> Result<Rules, Error> {
+    let of_another = || argument(0, Is::Ne, 0);
+    // These name a user or a group of processes by their first argument, and a process by the second.
+    let of_several = |only| Ok::<_, Error>(vec![argument(0, Is::Ne, only)?, argument(1, Is::Ne, 0)?]);
+    let new_limit = SeccompCondition::new(2, Length::Qword, Is::Ne, 0)?;
+    let another = SeccompCondition::new(0, Length::Dword, Is::Ne, 0)?;
+    Ok([
+        (libc::SYS_prlimit64, vec![SeccompRule::new(vec![another, new_limit])?]),
+        (libc::SYS_sched_setattr, vec![of_another()?]),
+        (libc::SYS_sched_setparam, vec![of_another()?]),
+        (libc::SYS_sched_setscheduler, vec![of_another()?]),
+        (libc::SYS_setpriority, of_several(u64::from(libc::PRIO_PROCESS))?),
+        (libc::SYS_ioprio_set, of_several(IOPRIO_WHO_PROCESS)?),
+    ]
+    .into())
 }
 
 fn namespaces() -> Result<Vec<SeccompRule>, Error> {

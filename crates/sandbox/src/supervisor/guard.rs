@@ -79,7 +79,8 @@ impl Watch {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    let usage = tree::usage(self.limits.processes);
+                    // What cannot be watched over must not go on.
+                    let Some(usage) = tree::usage(self.limits.processes) else { return self.end() };
                     if let Some(limit) = self.exceeded(usage) {
                         duty.over = Some(limit);
                         return self.end();
@@ -99,6 +100,8 @@ impl Watch {
             Some(Limit::Processes)
         } else if ran_out || usage.memory_bytes > self.limits.memory_bytes {
             Some(Limit::Memory)
+        } else if usage.unnamed_bytes > self.limits.unnamed_bytes {
+            Some(Limit::UnnamedFiles)
         } else {
             None
         }

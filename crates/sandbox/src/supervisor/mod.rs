@@ -9,8 +9,8 @@ mod askpass;
 mod clean_up;
 mod guard;
 mod limits;
+mod open_files;
 mod receive;
-mod sockets;
 mod tree;
 
 use std::io::{self, Write};

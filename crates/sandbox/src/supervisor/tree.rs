@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
 
-use super::sockets::Sockets;
+use super::open_files::OpenFiles;
 
 /// How long ending everything may take if only what belongs to another user is left.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -17,49 +17,79 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(super) struct Use {
     pub(super) processes: u64,
     pub(super) memory_bytes: u64,
+    /// Disk space of files that have no name any more.
+    pub(super) unnamed_bytes: u64,
 }
 
-/// What they use. It stops to count above `most` processes: counting must be faster than forking.
+/// What they use, or none if that cannot be seen. It stops to count above `most` processes: counting must be faster than
+/// forking.
 ///
 /// Pages of files are not counted: the system takes them back when it needs them. Shared anonymous memory counts once, as
-/// a whole: it is there even if no process has its pages in use. So do buffers of sockets, see [`Sockets`].
-pub(super) fn usage(most: u64) -> Use {
+/// a whole: it is there even if no process has its pages in use. So do buffers of sockets, see [`OpenFiles`]. Tables of
+/// pages count because they can be large where no page is.
+pub(super) fn usage(most: u64) -> Option<Use> {
+    // A supervisor that cannot look at itself sees nobody.
+    fs::read_dir("/proc/self/task").ok()?;
     let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
     let mut sum = Use::default();
     let mut shared = BTreeMap::new();
-    let mut sockets = Sockets::default();
+    let mut files = OpenFiles::default();
     for_each_descendant(|pid| {
         sum.processes += 1;
-        sockets.add(pid);
+        files.add(pid);
         let Pages { size, resident, shared: of_files } = pages(pid);
         let Ok(maps) = fs::read_to_string(format!("/proc/{}/maps", pid.as_raw_nonzero())) else {
             // What hides its memory may use all of it.
             sum.memory_bytes += size * page;
             return sum.processes <= most;
         };
-        sum.memory_bytes += resident.saturating_sub(of_files) * page;
-        for (inode, bytes) in shared_memory(&maps) {
-            let largest: &mut u64 = shared.entry(inode.to_owned()).or_default();
+        sum.memory_bytes += resident.saturating_sub(of_files) * page + page_table_bytes(pid);
+        let UnnamedMappings { memory, files: mapped } = unnamed_mappings(&maps);
+        for (inode, bytes) in memory {
+            let largest: &mut u64 = shared.entry(inode).or_default();
             *largest = bytes.max(*largest);
         }
+        mapped.into_iter().for_each(|(inode, bytes)| files.add_mapped(inode, bytes));
         sum.processes <= most
     });
-    sum.memory_bytes += shared.values().sum::<u64>() + sockets.most_bytes();
-    sum
+    sum.memory_bytes += shared.values().sum::<u64>() + files.most_socket_bytes();
+    sum.unnamed_bytes = files.unnamed_bytes();
+    Some(sum)
 }
 
-/// The shared anonymous memory of a process by its inodes, and how much of each is mapped.
-fn shared_memory(maps: &str) -> BTreeMap<&str, u64> {
-    let mut found = BTreeMap::new();
-    for line in maps.lines().filter(|line| line.ends_with("/dev/zero (deleted)")) {
-        let mut fields = line.split_ascii_whitespace();
-        let range = fields.next().and_then(|range| range.split_once('-'));
-        let address = |text: &str| u64::from_str_radix(text, 16).ok();
-        let bytes = range.and_then(|(start, end)| address(end)?.checked_sub(address(start)?));
-        let (Some(bytes), Some(inode)) = (bytes, fields.nth(3)) else { continue };
-        *found.entry(inode).or_default() += bytes;
+/// What a process has mapped that has no name, by inode.
+#[derive(Debug, Default, PartialEq)]
+struct UnnamedMappings {
+    /// Shared anonymous memory, and how much of it is mapped.
+    memory: BTreeMap<u64, u64>,
+    /// Files, and how far they reach at least.
+    files: BTreeMap<u64, u64>,
+}
+
+fn unnamed_mappings(maps: &str) -> UnnamedMappings {
+    let mut found = UnnamedMappings::default();
+    for line in maps.lines().filter(|line| line.ends_with(" (deleted)")) {
+        let fields: Vec<&str> = line.split_ascii_whitespace().take(5).collect();
+        let &[range, _, offset, _, inode] = fields.as_slice() else { continue };
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        let bytes = range.split_once('-').and_then(|(start, end)| hex(end)?.checked_sub(hex(start)?));
+        let (Some(bytes), Some(offset), Ok(inode)) = (bytes, hex(offset), inode.parse()) else { continue };
+        if line.ends_with("/dev/zero (deleted)") {
+            *found.memory.entry(inode).or_default() += bytes;
+        } else {
+            let end: &mut u64 = found.files.entry(inode).or_default();
+            *end = offset.saturating_add(bytes).max(*end);
+        }
     }
     found
+}
+
+/// The memory that a process takes for the tables of its pages.
+fn page_table_bytes(pid: Pid) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmPTE:"));
+    let kilobytes = kilobytes.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or_default().saturating_mul(1024)
 }
 
 /// Sends them all a signal. Returns whether any could be sent one.
@@ -148,13 +178,16 @@ fn pages(pid: Pid) -> Pages {
 
 #[cfg(test)]
 mod tests {
-    use super::shared_memory;
+    use super::{UnnamedMappings, unnamed_mappings};
 
     #[test]
-    fn shared_memory_is_told_from_other_mappings() {
+    fn what_has_no_name_is_told_from_other_mappings() {
         let maps = "7f00-8f00 rw-s 00000000 00:01 1034 /dev/zero (deleted)\n\
                     9f00-a000 rw-s 00001000 00:01 1034 /dev/zero (deleted)\n\
-                    b000-c000 r-xp 00000000 fe:00 77 /usr/bin/sleep\n";
-        assert_eq!(shared_memory(maps), [("1034", 0x1100)].into());
+                    b000-c000 r-xp 00000000 fe:00 77 /usr/bin/sleep\n\
+                    d000-e000 rw-p 00003000 fe:00 99 /work/a file (deleted)\n\
+                    d000-e000 rw-p 00001000 fe:00 99 /work/a file (deleted)\n";
+        let expected = UnnamedMappings { memory: [(1034, 0x1100)].into(), files: [(99, 0x4000)].into() };
+        assert_eq!(unnamed_mappings(maps), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! What a command may use up.
 
-use petasos_sandbox::{Limit, Limits, Settings};
+use petasos_sandbox::{Kernel, Limit, Limits, Settings};
 
 use crate::world::{Finished, World};
 
@@ -52,6 +52,60 @@ async fn bytes_that_wait_in_sockets_count_as_memory() {
     let lend = "import ctypes\nc = ctypes.CDLL(None, use_errno=True)\nc.vmsplice(1, None, 0, 0)\nprint(ctypes.get_errno())";
     let lent = run_with(limits, &format!("python3 -c '{lend}'")).await;
     assert_eq!(lent.output.trim(), "1", "{lent:?}");
+}
+
+#[tokio::test]
+async fn tables_of_pages_count_as_memory() {
+    let limits = Limits { memory_bytes: 64 << 20, ..Limits::default() };
+    // Pages that were only read take no memory, but their tables do.
+    let touch = "import mmap, time\nsize = 64 << 30\nm = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)\nm.madvise(mmap.MADV_NOHUGEPAGE)\nfor i in range(0, size, 2 << 20): m[i]\ntime.sleep(60)";
+    let finished = run_with(limits, &format!("python3 -c '{touch}'")).await;
+    assert_eq!(finished.ended.over, Some(Limit::Memory), "{finished:?}");
+}
+
+#[tokio::test]
+async fn files_that_were_removed_and_are_open_or_mapped_have_an_end() {
+    let limits = Limits { unnamed_bytes: 10 << 20, ..Limits::default() };
+    let open = "exec 9> file; rm file; head -c 5000000 /dev/urandom >&9; echo half; head -c 6000000 /dev/urandom >&9; sleep 60";
+    let finished = run_with(limits, open).await;
+    assert_eq!(finished.ended.over, Some(Limit::UnnamedFiles), "{finished:?}");
+    assert_eq!(finished.output.trim(), "half");
+    let mapped = "import mmap, os, time\nf = open(\"file\", \"wb+\")\nos.truncate(\"file\", 11 << 20)\nm = mmap.mmap(f.fileno(), 11 << 20)\nos.close(f.fileno())\nos.remove(\"file\")\ntime.sleep(60)";
+    // Python keeps a copy of the descriptor.
+    let mapped = mapped.replace("time.sleep", "os.closerange(3, 100)\ntime.sleep");
+    let finished = run_with(limits, &format!("python3 -c '{mapped}'")).await;
+    assert_eq!(finished.ended.over, Some(Limit::UnnamedFiles), "{finished:?}");
+}
+
+#[tokio::test]
+async fn limits_and_priority_of_other_processes_cannot_be_changed() {
+    let others = [
+        "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (4, 4))",
+        "resource.prlimit(1, resource.RLIMIT_NOFILE, (4, 4))",
+        "os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))",
+        "os.sched_setparam(os.getppid(), os.sched_param(0))",
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)",
+        "os.setpriority(os.PRIO_USER, 0, 19)",
+        "os.setpriority(os.PRIO_PGRP, 0, 19)",
+    ];
+    let own = [
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))",
+        "os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))",
+        "os.sched_setaffinity(0, os.sched_getaffinity(0))",
+        "os.setpriority(os.PRIO_PROCESS, 0, 15)",
+    ];
+    for namespaces in [true, false] {
+        let kernel = Kernel { namespaces, ..Kernel::default() };
+        let world = World::with(Settings { kernel, ..Settings::default() });
+        let affinity = "os.sched_setaffinity(os.getppid(), [0])";
+        let others = others.iter().copied().chain((!namespaces).then_some(affinity));
+        for attempt in others {
+            let finished = world.run(&format!("python3 -c 'import os, resource; {attempt}'; true")).await;
+            assert!(finished.output.contains("PermissionError: [Errno 1]"), "{attempt}: {finished:?}");
+        }
+        let finished = world.run(&format!("python3 -c 'import os, resource; {}'", own.join("; "))).await;
+        assert_eq!((finished.ended.code, finished.output.as_str()), (Some(0), ""), "{finished:?}");
+    }
 }
 
 #[tokio::test]

@@ -12,7 +12,9 @@ const MEGABYTE: u64 = 1 << 20;
 async fn start(limits: WorkspaceLimits) -> (TestServer, String, Setup) {
     let mut setup = Setup::default();
     let root: PathBuf = setup.workspaces.path().to_owned();
-    let mut options = tools::builtin_options(root.clone(), Settings::default());
+    let mut sandbox = Settings::default();
+    sandbox.limits.unnamed_bytes = limits.max_bytes;
+    let mut options = tools::builtin_options(root.clone(), sandbox);
     options.workspaces = Workspaces::new(root).with_limits(limits);
     setup.tools = Toolbox::builtin(options);
     let server = TestServer::start_with(setup.clone()).await;
@@ -80,6 +82,21 @@ async fn short_commands_scripts_and_background_commands_are_told_too() {
     let wait = json!({ "action": "wait", "process_id": started["process_id"], "timeout": 60 });
     let (ended, _) = within("the command's end", call(&server, &session, "process", wait)).await;
     assert!(ended["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{ended}");
+}
+
+#[tokio::test]
+async fn neither_removed_files_nor_closed_directories_hide_what_a_command_writes() {
+    let limits = WorkspaceLimits { max_bytes: 20 * MEGABYTE, total_max_bytes: None };
+    let (server, agent, _setup) = start(limits).await;
+    for hide in [
+        "exec 9> file; rm file; head -c 30000000 /dev/urandom >&9; sleep 600",
+        "mkdir d; exec 9> d/file; chmod 000 d; head -c 30000000 /dev/urandom >&9; sleep 600",
+        "exec 9> file; chmod 000 .; head -c 30000000 /dev/urandom >&9; sleep 600",
+    ] {
+        let session = server.client.session(&agent).await;
+        let (result, is_error) = call(&server, &session, "terminal", json!({ "command": hide })).await;
+        assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+    }
 }
 
 #[tokio::test]

@@ -17,9 +17,6 @@ use super::offer::{Missing, Offer};
 
 /// The most servers that agents' URLs may keep open at a time.
 const MAX_BY_URL: usize = 256;
-/// Programs of the operator may use what they need for as long as they run, but must not take over the machine.
-const PROGRAM_LIMITS: Limits =
-    Limits { memory_bytes: 16 << 30, processes: 1024, file_bytes: u64::MAX, cpu_seconds: u64::MAX };
 
 /// All MCP servers. Cheap to clone; clones share their connections.
 #[derive(Clone, Default)]
@@ -63,7 +60,7 @@ impl McpServers {
     ) -> Self {
         let unconfined = petasos_sandbox::Settings {
             backend: Backend::Unconfined,
-            limits: PROGRAM_LIMITS,
+            limits: Limits::OF_OPERATOR,
             ..petasos_sandbox::Settings::default()
         };
         let sandbox = Sandbox::new(unconfined, supervisor);
