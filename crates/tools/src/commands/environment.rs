@@ -36,6 +36,12 @@ const CODE: [&str; 12] = [
     "SHELLOPTS",
 ];
 
+/// The functions that a shell is given in variables, `BASH_FUNC_f%%=() { …; }`, each as a script that calls it.
+pub(super) fn functions(words: &[String]) -> Vec<String> {
+    let functions = words.iter().filter_map(|word| word.strip_prefix("BASH_FUNC_")?.split_once('='));
+    functions.map(|(_, body)| format!("f {body}\nf")).collect()
+}
+
 /// Whether a variable's value is a command.
 fn holds_command(name: &str) -> bool {
     COMMANDS.iter().any(|end| name.ends_with(end))

@@ -48,6 +48,8 @@ pub(super) struct Script {
     calling: Vec<String>,
     /// The directory that it changed to, if it is known.
     directory: Option<String>,
+    /// The directory in which it unpacked what it downloaded, if it did.
+    unpacked: Option<Option<String>>,
     /// Whether some of it cannot be read: a quote or a bracket has no end.
     pub(super) unfinished: bool,
 }
@@ -84,6 +86,7 @@ impl Script {
             functions: BTreeMap::new(),
             calling: Vec::new(),
             directory: None,
+            unpacked: None,
             unfinished: false,
         };
         script.add(text, Around::default())?;

@@ -20,7 +20,7 @@ mod xargs;
 
 pub(super) use code::Language;
 pub(super) use others::{is_database, ssh_options};
-pub(super) use prints::{is_silent, origin, passes_lines_on, writes_to};
+pub(super) use prints::{is_silent, origin, passes_lines_on, unpacks, writes_to};
 pub(super) use source::{Source, source};
 
 use super::Finding;

@@ -2,6 +2,7 @@
 
 use super::code::{self, Language};
 use super::{Inner, wrapper_options};
+use crate::commands::environment;
 use crate::commands::finding;
 use crate::commands::options::{Options, Shape};
 use crate::commands::simple::Simple;
@@ -53,6 +54,7 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     match simple.name() {
         "ssh" | "autossh" | "mosh" | "dbclient" => inner.script(&ssh_command(simple).join(" ")),
         "env" => {
+            environment::functions(simple.arguments()).iter().for_each(|text| inner.script(text));
             if let Some(options) = wrapper_options(simple)
                 && let Some(text) = options.value('S', "split-string")
             {

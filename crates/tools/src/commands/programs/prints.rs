@@ -19,6 +19,25 @@ pub(in crate::commands) fn passes_lines_on(name: &str) -> bool {
     matches!(name, "sed" | "grep" | "sort" | "uniq" | "head" | "tail" | "tac" | "cut" | "awk" | "shuf")
 }
 
+/// Whether a program unpacks an archive.
+pub(in crate::commands) fn unpacks(simple: &Simple) -> bool {
+    let letters = simple.operand(0);
+    match simple.name() {
+        "tar" | "bsdtar" | "gtar" | "star" | "jar" => {
+            simple.has('x', "extract")
+                || simple.says("--get")
+                || letters.starts_with('x')
+                || letters.contains("xf")
+        }
+        "unzip" | "unar" | "unrar" | "ditto" | "patool" | "aunpack" | "dtrx" | "unsquashfs" => true,
+        "7z" | "7za" | "7zr" | "rar" | "ar" => letters.starts_with(['x', 'e']),
+        "cpio" => simple.has('i', "extract"),
+        "dpkg-deb" | "dpkg" => simple.has('x', "extract") || simple.has('X', "vextract"),
+        name if name.starts_with("python") => simple.says("zipfile") || simple.says("tarfile"),
+        _ => false,
+    }
+}
+
 /// Where a program's output comes from, as far as its name tells.
 pub(in crate::commands) fn origin(simple: &Simple) -> Origin {
     let name = simple.name();

@@ -93,6 +93,14 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             let whole = |path: &str| matches!(path, "/" | "~" | "~/" | "/etc" | "/home" | "/root");
             command.operands().any(whole)
         }
+        // To an address that is no remote of the repository's.
+        "git" if command.says("push") && !command.has('n', "dry-run") => {
+            let address = |word: &str| {
+                word.contains("://") && !word.starts_with("file://")
+                    || word.contains('@') && word.contains(':')
+            };
+            command.operands().any(address)
+        }
         "croc" | "wormhole" => command.says("send"),
         "magic-wormhole" => true,
         name => {

@@ -42,6 +42,7 @@ impl Script {
             let reads = reads.filter(|_| !matches!(simple.by.as_deref(), Some("xargs" | "parallel")));
             let mut inner = self.inner(&mut simple, reads.as_deref());
             inner.scripts.extend(environment::scripts(&simple.environment).into_iter().map(Into::into));
+            self.unpack(&simple, reads.as_deref());
             self.change_directory(&simple);
             // A function is what it does, whatever its name.
             if !self.functions.contains_key(&simple.path) {
@@ -129,6 +130,7 @@ impl Script {
         {
             simple.runs.downloaded = true;
         }
+        simple.runs.downloaded |= flow.is_none() && self.is_unpacked(simple, &source);
         simple.findings.append(&mut inner.findings);
         simple.writes.append(&mut inner.writes);
         simple.opens.append(&mut inner.opens);
@@ -146,6 +148,39 @@ impl Script {
         let prints = self.add(&text, Around { arguments: Some(simple.words.clone()), ..here.inside(reads) });
         self.calling.pop();
         prints
+    }
+
+    /// Notes that an archive which was downloaded is unpacked.
+    fn unpack(&mut self, simple: &Simple, reads: Option<&Flow>) {
+        let is_download = |flow: &Flow| flow.origin.downloaded;
+        let archive = |word: &String| {
+            let path = word.rsplit('=').next().unwrap_or(word);
+            self.files.get(path).is_some_and(is_download)
+        };
+        if programs::unpacks(simple)
+            && (reads.is_some_and(is_download) || simple.arguments().iter().any(archive))
+        {
+            self.unpacked = Some(self.directory.clone());
+        }
+    }
+
+    /// Whether a program may have come out of a downloaded archive. One beside the archive was likely there before, unless
+    /// its name is one that archives have.
+    fn is_unpacked(&self, simple: &Simple, source: &Source) -> bool {
+        let Some(directory) = &self.unpacked else { return false };
+        let (path, by_name) = match source {
+            Source::File(path) => (path.as_str(), true),
+            Source::Itself if simple.path.contains('/') => (simple.path.as_str(), false),
+            Source::Itself | Source::Input => return false,
+        };
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let stem = name.split('.').next().unwrap_or(name);
+        let is_beside =
+            by_name && !path.trim_start_matches("./").contains('/') && *directory == self.directory;
+        let is_elsewhere =
+            path.starts_with('/') && !["/tmp/", "/var/tmp/"].iter().any(|tmp| path.starts_with(tmp));
+        let installs = ["install", "setup", "configure", "bootstrap"].contains(&stem);
+        !is_elsewhere && (!is_beside || installs)
     }
 
     /// Follows `cd`.
