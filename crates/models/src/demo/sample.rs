@@ -1,30 +1,41 @@
 //! A value that fits a JSON Schema, as simple as can be: what the demo model hands in where a schema is asked for.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
 /// How deep schemas are followed; what is deeper is null.
 const DEEPEST: usize = 16;
 /// The most items and characters that are made up because a schema asks for so many.
 const MOST: u64 = 1_000;
+/// About how many bytes a value may have; what comes after them is null. Lists in lists multiply.
+const MAX_BYTES: usize = 256 * 1024;
+/// What a value takes besides its text.
+const BYTES_OF_A_VALUE: usize = 32;
 
 /// A value for a schema. Conditions that a look at one keyword cannot meet (patterns, `not`, sums of several) are not
 /// met.
 pub(super) fn sample(schema: &Value) -> Value {
-    Sampler { root: schema }.value(schema, 0)
+    Sampler { root: schema, left: Cell::new(MAX_BYTES) }.value(schema, 0)
 }
 
 struct Sampler<'a> {
     /// Where references within the schema begin.
     root: &'a Value,
+    /// How many bytes more may be made up.
+    left: Cell<usize>,
 }
 
 impl Sampler<'_> {
     fn value(&self, schema: &Value, depth: usize) -> Value {
-        let Some(fields) = schema.as_object().filter(|_| depth < DEEPEST) else { return Value::Null };
+        let Some(fields) = schema.as_object().filter(|_| depth < DEEPEST && self.spend(BYTES_OF_A_VALUE))
+        else {
+            return Value::Null;
+        };
         let given = ["const", "default"].iter().find_map(|name| fields.get(*name));
         let listed = ["enum", "examples"].iter().find_map(|name| fields.get(*name)?.get(0));
         if let Some(value) = given.or(listed) {
-            return value.clone();
+            return if self.spend(value.to_string().len()) { value.clone() } else { Value::Null };
         }
         if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
             let found = target.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
@@ -37,6 +48,13 @@ impl Sampler<'_> {
             return self.of_all(fields, parts, depth);
         }
         self.of_type(fields, depth)
+    }
+
+    /// Takes so many bytes from those that are left. False if there are not as many.
+    fn spend(&self, bytes: usize) -> bool {
+        let rest = self.left.get().checked_sub(bytes);
+        self.left.set(rest.unwrap_or_default());
+        rest.is_some()
     }
 
     /// Objects that fit several schemas have what each of them asks for.
@@ -62,13 +80,17 @@ impl Sampler<'_> {
             _ => "object",
         };
         match name {
-            "string" => text(fields),
+            "string" => {
+                let text = text(fields);
+                let length = text.as_str().map_or(0, str::len);
+                if self.spend(length) { text } else { Value::Null }
+            }
             "integer" | "number" => number(fields, name == "integer"),
             "boolean" => json!(true),
             "array" => {
                 let count = at_least(fields, "minItems").min(MOST);
-                let item = fields.get("items").map_or(Value::Null, |items| self.value(items, depth + 1));
-                (0..count).map(|_| item.clone()).collect()
+                let item = |_| fields.get("items").map_or(Value::Null, |items| self.value(items, depth + 1));
+                (0..count).take_while(|_| self.spend(BYTES_OF_A_VALUE)).map(item).collect()
             }
             "object" => self.object(fields, depth),
             _ => Value::Null,
@@ -81,7 +103,8 @@ impl Sampler<'_> {
             let schema = fields.get("properties").and_then(|properties| properties.get(name));
             (name.to_owned(), schema.map_or(json!("demo"), |schema| self.value(schema, depth + 1)))
         };
-        required.filter_map(Value::as_str).map(property).collect()
+        let fits = |name: &&str| self.spend(BYTES_OF_A_VALUE + name.len());
+        required.filter_map(Value::as_str).take_while(fits).map(property).collect()
     }
 }
 
@@ -168,5 +191,16 @@ mod tests {
         let schema = json!({ "required": ["next"], "properties": { "next": { "$ref": "#" } } });
         assert!(sample(&schema).to_string().len() < 1_000);
         assert!(sample(&json!({ "type": "array", "minItems": u64::MAX })).as_array().unwrap().len() <= 1_000);
+        let lists = |inner: Value| {
+            (0..6).fold(inner, |items, _| json!({ "type": "array", "minItems": 1_000, "items": items }))
+        };
+        let names: Vec<String> = (0..100).map(|number| format!("name{number}")).collect();
+        for inner in [
+            json!({ "type": "string", "minLength": 1_000 }),
+            json!({ "const": "x".repeat(100_000) }),
+            json!({ "type": "object", "required": names }),
+        ] {
+            assert!(sample(&lists(inner)).to_string().len() < 2 * MAX_BYTES);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::locate::{find_lines, places, reindented};
+use super::locate::{Deadline, find_lines, places, reindented};
 use super::parse::{Change, Hunk, parse};
 use crate::workspace::Workspace;
 
@@ -20,6 +20,7 @@ const MAX_PLACES: usize = 1_000_000;
 pub(super) struct Changes<'a> {
     workspace: &'a Workspace,
     files: Vec<Changed>,
+    deadline: Deadline,
 }
 
 /// One file before and after. What is not there has no content.
@@ -38,7 +39,7 @@ impl Changed {
 
 impl<'a> Changes<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> Self {
-        Changes { workspace, files: Vec::new() }
+        Changes { workspace, files: Vec::new(), deadline: Deadline::from_now() }
     }
 
     /// Puts one text in place of another.
@@ -50,7 +51,7 @@ impl<'a> Changes<'a> {
         if old == new {
             return Err("old_string and new_string are the same.".to_owned());
         }
-        let found = places(&text, old, MAX_PLACES + 1);
+        let found = places(&text, old, MAX_PLACES + 1, self.deadline)?;
         match found.len() {
             count if count > MAX_PLACES => {
                 return Err(format!(
@@ -91,6 +92,7 @@ impl<'a> Changes<'a> {
     }
 
     fn change(&mut self, change: Change) -> Result<(), String> {
+        self.deadline.check()?;
         match change {
             Change::Add { path, content } => {
                 if self.read(&path).is_ok() {
@@ -103,7 +105,7 @@ impl<'a> Changes<'a> {
                 self.put(&path, None)
             }
             Change::Update { path, move_to, hunks } => {
-                let after = updated(&path, &self.read(&path)?, &hunks)?;
+                let after = updated(&path, &self.read(&path)?, &hunks, self.deadline)?;
                 match move_to {
                     Some(to) if to != path => {
                         if self.read(&to).is_ok() {
@@ -196,14 +198,17 @@ fn fits(path: &str, after: &str) -> Result<(), String> {
 }
 
 /// A file with all hunks applied, from top to bottom.
-fn updated(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, String> {
+fn updated(path: &str, text: &str, hunks: &[Hunk], deadline: Deadline) -> Result<String, String> {
     let ends_with_newline = text.is_empty() || text.ends_with('\n');
     let mut lines: Vec<&str> = text.lines().collect();
     let mut from = 0;
     for hunk in hunks {
+        let find = |wanted: &[&str], from: usize| match find_lines(&lines, wanted, from, deadline)? {
+            None if from > 0 => find_lines(&lines, wanted, 0, deadline),
+            found => Ok(found),
+        };
         for anchor in &hunk.anchors {
-            let found = find_lines(&lines, &[anchor], from).or_else(|| find_lines(&lines, &[anchor], 0));
-            from = found.ok_or_else(|| format!("{path} has no line '{anchor}'."))?.end;
+            from = find(&[anchor], from)?.ok_or_else(|| format!("{path} has no line '{anchor}'."))?.end;
         }
         let old: Vec<&str> = hunk.old.iter().map(String::as_str).collect();
         let range = if old.is_empty() {
@@ -212,8 +217,7 @@ fn updated(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, String> {
             at..at
         } else {
             let start = if hunk.at_end { lines.len().saturating_sub(old.len()) } else { from };
-            let found = find_lines(&lines, &old, start).or_else(|| find_lines(&lines, &old, 0));
-            found.ok_or_else(|| not_found(path, text, &hunk.old.join("\n")))?
+            find(&old, start)?.ok_or_else(|| not_found(path, text, &hunk.old.join("\n")))?
         };
         from = range.start + hunk.new.len();
         lines.splice(range, hunk.new.iter().map(String::as_str));

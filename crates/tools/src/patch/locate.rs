@@ -2,6 +2,7 @@
 //! and the kinds of quotes that models get wrong.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// How strictly lines are compared, the strictest first.
 const LEVELS: [fn(&str) -> String; 4] = [
@@ -10,6 +11,31 @@ const LEVELS: [fn(&str) -> String; 4] = [
     |line| line.split_whitespace().collect::<Vec<_>>().join(" "),
     |line| plain_signs(&line.split_whitespace().collect::<Vec<_>>().join(" ")),
 ];
+
+/// How long one call may look for lines.
+const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// When a call must have found its lines. Many lines that are nearly alike take long to tell apart.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    /// The deadline of a call that begins now.
+    pub(super) fn from_now() -> Self {
+        Deadline(Instant::now() + MAX_TIME)
+    }
+
+    /// Refuses to go on after the deadline.
+    pub(super) fn check(self) -> Result<(), String> {
+        if Instant::now() < self.0 {
+            return Ok(());
+        }
+        let seconds = MAX_TIME.as_secs();
+        Err(format!(
+            "Finding the lines took more than {seconds} s, so nothing was changed; change less at once."
+        ))
+    }
+}
 
 /// Where a piece of text was found, and what stands there instead of what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,33 +46,47 @@ pub(super) struct Place {
 }
 
 /// The places of `wanted` in `text`, at most `most`, by the strictest comparison that finds any.
-pub(super) fn places(text: &str, wanted: &str, most: usize) -> Vec<Place> {
+pub(super) fn places(
+    text: &str,
+    wanted: &str,
+    most: usize,
+    deadline: Deadline,
+) -> Result<Vec<Place>, String> {
     let exact: Vec<Place> = text
         .match_indices(wanted)
         .take(most)
         .map(|(start, found)| Place { range: start..start + found.len(), exact: true })
         .collect();
     if !exact.is_empty() || wanted.trim().is_empty() {
-        return exact;
+        return Ok(exact);
     }
     let wanted: Vec<&str> = wanted.trim_matches('\n').lines().collect();
     let lines = lines(text);
     for level in LEVELS {
-        let found: Vec<Place> = line_ranges(&lines, &wanted, level, 0)
-            .map(|range| Place { range: byte_range(&lines, text, &range), exact: false })
-            .collect();
+        let found = line_ranges(&lines, &wanted, level, most, deadline)?;
         if !found.is_empty() {
-            return found;
+            let place = |range| Place { range: byte_range(&lines, text, &range), exact: false };
+            return Ok(found.into_iter().map(place).collect());
         }
     }
-    Vec::new()
+    Ok(Vec::new())
 }
 
 /// Where `wanted` lines are, at line `from` or after it, by the strictest comparison that finds them.
-pub(super) fn find_lines(lines: &[&str], wanted: &[&str], from: usize) -> Option<Range<usize>> {
-    let numbered: Vec<(usize, &str)> = lines.iter().map(|&line| (0, line)).collect();
+pub(super) fn find_lines(
+    lines: &[&str],
+    wanted: &[&str],
+    from: usize,
+    deadline: Deadline,
+) -> Result<Option<Range<usize>>, String> {
+    let after: Vec<(usize, &str)> = lines.iter().skip(from).map(|&line| (0, line)).collect();
     let exact: fn(&str) -> String = str::to_owned;
-    [exact].into_iter().chain(LEVELS).find_map(|level| line_ranges(&numbered, wanted, level, from).next())
+    for level in [exact].into_iter().chain(LEVELS) {
+        if let Some(found) = line_ranges(&after, wanted, level, 1, deadline)?.pop() {
+            return Ok(Some(from + found.start..from + found.end));
+        }
+    }
+    Ok(None)
 }
 
 /// The lines of a text with where they start.
@@ -61,20 +101,30 @@ fn lines(text: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-fn line_ranges<'a>(
-    lines: &'a [(usize, &'a str)],
+/// The first places of the wanted lines, at most `most`.
+fn line_ranges(
+    lines: &[(usize, &str)],
     wanted: &[&str],
     level: fn(&str) -> String,
-    from: usize,
-) -> impl Iterator<Item = Range<usize>> + 'a {
+    most: usize,
+    deadline: Deadline,
+) -> Result<Vec<Range<usize>>, String> {
     let wanted: Vec<String> = wanted.iter().map(|line| level(line)).collect();
-    let count = wanted.len();
     let compared: Vec<String> = lines.iter().map(|(_, line)| level(line)).collect();
-    let last = (lines.len() + 1).saturating_sub(count);
-    (from..last.max(from)).filter_map(move |start| {
-        let found = compared.get(start..start + count)? == wanted.as_slice();
-        (found && count > 0).then_some(start..start + count)
-    })
+    let (mut found, count) = (Vec::new(), wanted.len());
+    if count == 0 {
+        return Ok(found);
+    }
+    for (start, there) in compared.windows(count).enumerate() {
+        deadline.check()?;
+        if there == wanted.as_slice() {
+            found.push(start..start + count);
+            if found.len() == most {
+                break;
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn byte_range(lines: &[(usize, &str)], text: &str, range: &Range<usize>) -> Range<usize> {
@@ -108,4 +158,18 @@ fn plain_signs(line: &str) -> String {
             sign => sign,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looking_for_lines_ends_in_time() {
+        let (lines, over) = (vec!["a"; 1000], Deadline(Instant::now()));
+        let refused = find_lines(&lines, &["a", "b"], 0, over).unwrap_err();
+        assert!(refused.contains("nothing was changed"), "{refused}");
+        assert!(places(&"a\n".repeat(1000), "a \nb", 1, over).is_err());
+        assert_eq!(find_lines(&lines, &["a ", "a"], 7, Deadline::from_now()), Ok(Some(7..9)));
+    }
 }

@@ -16,11 +16,14 @@ use crate::workspace::Workspace;
 /// The most characters of a line that are shown.
 const MAX_LINE_CHARS: usize = 500;
 /// How much memory a line may take, with those around it that are shown. Longer lines are no text for people.
-const MAX_LINE_BYTES: usize = 4 * 1024 * 1024;
+const MAX_LINE_BYTES: usize = 1024 * 1024;
+/// The same for a pattern that is not simple: the time for a line grows with both, and nothing stops a match.
+const MAX_LINE_BYTES_OF_COMPLEX: usize = 64 * 1024;
 /// The longest pattern.
 const MAX_PATTERN_LENGTH: usize = 10_000;
-/// How much memory a pattern may take.
-const MAX_PATTERN_BYTES: usize = 4 * 1024 * 1024;
+/// How much memory a pattern may take, and how much a simple one takes.
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
+const SIMPLE_PATTERN_BYTES: usize = 64 * 1024;
 
 /// Looks for the pattern in each file.
 pub(super) fn search(
@@ -30,11 +33,11 @@ pub(super) fn search(
     page: &mut Page,
 ) -> Result<(), String> {
     let deadline = files.deadline();
-    let matcher = matcher(&input.pattern)?;
+    let (matcher, max_line_bytes) = matcher(&input.pattern)?;
     let context = if input.output_mode == OutputMode::Content { input.context } else { 0 };
     let mut searcher = SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(MAX_LINE_BYTES))
+        .heap_limit(Some(max_line_bytes))
         .line_number(true)
         .before_context(context)
         .after_context(context)
@@ -77,13 +80,19 @@ impl Read for UntilDeadline {
     }
 }
 
-fn matcher(pattern: &str) -> Result<RegexMatcher, String> {
+/// The matcher of a pattern, and the longest line that it is tried on.
+fn matcher(pattern: &str) -> Result<(RegexMatcher, usize), String> {
     if pattern.len() > MAX_PATTERN_LENGTH {
         return Err(format!("The pattern must not be longer than {MAX_PATTERN_LENGTH} bytes."));
     }
-    let built =
-        RegexMatcherBuilder::new().size_limit(MAX_PATTERN_BYTES).line_terminator(Some(b'\n')).build(pattern);
-    built.map_err(|error| format!("The pattern is no regular expression: {error}."))
+    let build =
+        |bytes| RegexMatcherBuilder::new().size_limit(bytes).line_terminator(Some(b'\n')).build(pattern);
+    if let Ok(simple) = build(SIMPLE_PATTERN_BYTES) {
+        return Ok((simple, MAX_LINE_BYTES));
+    }
+    let complex = build(MAX_PATTERN_BYTES);
+    let complex = complex.map_err(|error| format!("The pattern is no regular expression: {error}."))?;
+    Ok((complex, MAX_LINE_BYTES_OF_COMPLEX))
 }
 
 /// What is found in one file.

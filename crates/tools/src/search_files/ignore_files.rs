@@ -27,6 +27,10 @@ pub(super) const MAX_PATTERNS: usize = 2000;
 const MAX_PATTERNS_HELD: usize = 10_000;
 /// The most bytes of these patterns: what is made of one is many times larger.
 const MAX_BYTES_HELD: usize = 512 * 1024;
+/// The most ignore files of a directory and those above it: each has a matcher of its own, which can take 10 MB.
+const MAX_FILES_HELD: usize = 16;
+/// The most wildcards of one pattern: each can double the states of its matcher.
+const MAX_WILDCARDS: usize = 8;
 
 /// What the ignore files of a directory, and of those above it, say.
 pub(super) struct IgnoreRules {
@@ -44,6 +48,7 @@ pub(super) struct IgnoreRules {
 /// What the patterns of a directory and of those above it come to.
 #[derive(Clone, Copy, Default)]
 struct Held {
+    files: usize,
     patterns: usize,
     bytes: usize,
 }
@@ -124,6 +129,12 @@ impl IgnoreRules {
     }
 }
 
+/// How many wildcards a pattern has. Several stars in a row count once.
+fn wildcards(pattern: &str) -> usize {
+    let stars = pattern.split(|letter| letter != '*').filter(|run| !run.is_empty()).count();
+    stars + pattern.matches(['?', '[']).count()
+}
+
 /// Reads the ignore files of one directory.
 struct Reading<'a> {
     path: &'a Path,
@@ -138,7 +149,14 @@ impl Reading<'_> {
             return None;
         }
         match self.read(name) {
-            Ok(text) => self.parse(name, &text),
+            Ok(_) if self.held.files >= MAX_FILES_HELD => {
+                self.not_applied(name, "there are too many ignore files above it");
+                None
+            }
+            Ok(text) => {
+                self.held.files += 1;
+                self.parse(name, &text)
+            }
             // A repository need not have one, and that of a worktree is elsewhere.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 None
@@ -176,9 +194,13 @@ impl Reading<'_> {
         let mut builder = GitignoreBuilder::new(".");
         let (mut count, mut left_out) = (0, 0usize);
         for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
-            let held =
-                Held { patterns: self.held.patterns + 1, bytes: self.held.bytes.saturating_add(line.len()) };
+            let held = Held {
+                patterns: self.held.patterns + 1,
+                bytes: self.held.bytes.saturating_add(line.len()),
+                ..self.held
+            };
             let fits = count < MAX_PATTERNS
+                && wildcards(line) <= MAX_WILDCARDS
                 && line.len() <= MAX_PATTERN_BYTES
                 && held.patterns <= MAX_PATTERNS_HELD
                 && held.bytes <= MAX_BYTES_HELD;

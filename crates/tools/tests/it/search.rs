@@ -188,6 +188,28 @@ async fn ignore_files_that_are_no_plain_files_or_too_large_are_not_applied_and_n
 }
 
 #[tokio::test]
+async fn ignore_files_one_in_another_and_patterns_of_many_wildcards_are_bounded() {
+    let world = World::new();
+    let workspace = world.workspace();
+    let chain = "d/".repeat(20);
+    for depth in 0..=20 {
+        write(&workspace, &format!("{}.gitignore", "d/".repeat(depth)), &format!("left-out-{depth}\n"));
+    }
+    let wild = "**/*[bdfhjl]??????????????????[a-c]*q\n*.py[cod]\n";
+    write(&workspace, ".ignore", wild);
+    for name in ["left-out-3", "left-out-20", "b111111111111111111aq", "x.pyc"] {
+        write(&workspace, &format!("{chain}{name}"), "x");
+    }
+    let (found, said) = names(&world).await;
+    let is_found = |name: &str| found.contains(&format!("{chain}{name}"));
+    assert!(!is_found("left-out-3") && !is_found("x.pyc"), "{found:?}");
+    assert!(is_found("left-out-20") && is_found("b111111111111111111aq"), "{found:?}");
+    for named in ["too many ignore files above it", ".ignore (1 of its patterns"] {
+        assert!(said.contains(named), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn directories_that_cannot_be_read_or_are_too_deep_are_named() {
     let world = World::new();
     let workspace = world.workspace();
