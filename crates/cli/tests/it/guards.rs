@@ -52,12 +52,21 @@ fn a_guard_that_cannot_be_started_blocks() {
     assert_blocks(&guard("command: '{home}/agent-hooks/plain.sh'"), "{home}/agent-hooks/plain.sh");
     assert_blocks(&guard("command: '{home}/agent-hooks/strange.sh'"), "{home}/agent-hooks/strange.sh");
     assert_blocks(&guard("command: sh /no/such/guard.sh"), "sh /no/such/guard.sh");
+    // Everybody sees the name, so no secret is in it.
+    assert_blocks(
+        &guard("command: '/no/such/guard --api-key 5x --all'"),
+        "/no/such/guard --api-key *** --all",
+    );
+    assert_blocks(&guard("command: '/no/such/guard TOKEN=5x'"), "/no/such/guard TOKEN=***");
     assert_blocks(&guard("command: 'sh -c \"no-such-guard\"'"), "sh -c \"no-such-guard\"");
     assert_blocks(&guard("command: \"sh -c 'x\""), "sh -c 'x");
     assert_blocks(&guard("persistent: true, command: 'sh -c \"exit 1\"'"), "sh -c \"exit 1\"");
     assert_blocks(&guard("persistent: true, command: /no/such/guard"), "/no/such/guard");
     let unreachable = format!("{}egress:\n  allow: [127.0.0.1]\n", guard("url: 'http://127.0.0.1:1/guard'"));
     assert_blocks(&unreachable, "http://127.0.0.1:1/guard");
+    let secret =
+        format!("{}egress:\n  allow: [127.0.0.1]\n", guard("url: 'http://me:5x@127.0.0.1:1/guard?token=5x'"));
+    assert_blocks(&secret, "http://127.0.0.1:1/guard");
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct MissingGuard {
 impl MissingGuard {
     /// The guard that a hook was to be.
     pub fn new(hook: &HookSpec, why: String) -> Self {
-        MissingGuard { name: hook.target.as_str().to_owned(), matcher: valid(hook.matcher.as_ref()), why }
+        MissingGuard { name: hook.target.name(), matcher: valid(hook.matcher.as_ref()), why }
     }
 
     /// Its name, what it blocks and why.

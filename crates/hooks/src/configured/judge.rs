@@ -32,7 +32,8 @@ pub struct Exchange {
 
 /// Reads an answer.
 pub(crate) fn judge(spec: &HookSpec, firing: &Firing, exchange: &Exchange) -> Result<Answer, String> {
-    let said = read(exchange);
+    let is_guard = spec.fail_closed && firing.event == HookEvent::PreToolCall;
+    let said = read(exchange).and_then(|said| if is_guard { decided(said) } else { Ok(said.map(object)) });
     if spec.exit_code_2_blocks && exchange.exit_code == Some(2) {
         return Ok(blocked_by_exit_code(said.ok().flatten().as_ref(), exchange));
     }
@@ -45,8 +46,33 @@ pub(crate) fn judge(spec: &HookSpec, firing: &Firing, exchange: &Exchange) -> Re
     }
 }
 
-/// The object that was answered, if anything was.
-fn read(exchange: &Exchange) -> Result<Option<Map<String, Value>>, String> {
+/// The object of an answer. Anything else is valid JSON, and no answer that we know.
+fn object(said: Value) -> Map<String, Value> {
+    match said {
+        Value::Object(said) => said,
+        _ => Map::new(),
+    }
+}
+
+/// The same for a guard, whose decision must be one that we know.
+fn decided(said: Option<Value>) -> Result<Option<Map<String, Value>>, String> {
+    const KNOWN: [&str; 6] = ["allow", "approve", "ask", "block", "deny", "modify"];
+    let said = match said {
+        Some(Value::Object(said)) => said,
+        Some(_) => return Err("its answer is no JSON object".to_owned()),
+        None => return Ok(None),
+    };
+    let unknown = |name: &&&str| {
+        said.get(**name).is_some_and(|word| !word.is_null() && !KNOWN.iter().any(|known| word == known))
+    };
+    match ["action", "decision"].iter().find(unknown) {
+        Some(name) => Err(format!("its `{name}` is none that guards have: {}", KNOWN.join(", "))),
+        None => Ok(Some(said)),
+    }
+}
+
+/// What was answered, if anything was.
+fn read(exchange: &Exchange) -> Result<Option<Value>, String> {
     if exchange.cut {
         return Err(format!("it wrote more than {MAX_ANSWER_BYTES} bytes"));
     }
@@ -55,9 +81,7 @@ fn read(exchange: &Exchange) -> Result<Option<Map<String, Value>>, String> {
         return Ok(None);
     }
     match serde_json::from_str(text) {
-        Ok(Value::Object(said)) => Ok(Some(said)),
-        // Valid, and no answer that we know.
-        Ok(_) => Ok(Some(Map::new())),
+        Ok(said) => Ok(Some(said)),
         Err(_) => {
             let shown: String = text.chars().take(MAX_SHOWN_CHARS).collect();
             Err(format!("its output is no JSON: {shown}"))

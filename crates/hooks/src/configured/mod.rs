@@ -53,6 +53,7 @@ pub struct Reach {
 
 /// One hook of the configuration, ready to be asked.
 pub struct ConfiguredHook {
+    name: String,
     spec: HookSpec,
     asks: Asks,
     reach: Arc<Reach>,
@@ -75,7 +76,8 @@ impl ConfiguredHook {
             Target::Persistent(command) => Asks::Persistent(Persistent::new(command.clone())),
             Target::Url { url, secret } => Asks::Http(Http::new(url.clone(), secret.as_ref())?),
         };
-        Ok(ConfiguredHook { spec, asks, reach, unavailable: Mutex::default() })
+        let name = spec.target.name();
+        Ok(ConfiguredHook { name, spec, asks, reach, unavailable: Mutex::default() })
     }
 
     /// What is configured.
@@ -171,7 +173,7 @@ fn made(directory: &Path) -> io::Result<PathBuf> {
 
 impl Callback for ConfiguredHook {
     fn name(&self) -> &str {
-        self.spec.target.as_str()
+        &self.name
     }
 
     fn concerns(&self, firing: &Firing) -> bool {

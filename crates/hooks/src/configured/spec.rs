@@ -81,7 +81,46 @@ pub enum Target {
     },
 }
 
+/// A command as it can be shown to everybody: without the values of options and variables that hold a secret.
+fn command_name(command: &str) -> String {
+    const SECRETS: [&str; 6] = ["key", "token", "secret", "passw", "auth", "cred"];
+    let holds_secret = |name: &str| {
+        let name = name.to_lowercase();
+        SECRETS.iter().any(|secret| name.contains(secret))
+    };
+    let mut shown = command.to_owned();
+    let mut words = command.split_whitespace().skip(1).peekable();
+    while let Some(word) = words.next() {
+        let value = match word.split_once('=') {
+            Some((name, value)) if holds_secret(name) => Some(value),
+            None if word.starts_with('-') && holds_secret(word) => words.peek().copied(),
+            _ => None,
+        };
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            shown = shown.replace(value, "***");
+        }
+    }
+    shown
+}
+
+/// What of an address can be shown to everybody: user, password and query may be secrets.
+fn address_name(url: &str) -> String {
+    let address = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    format!("{scheme}://{}{path}", host.rsplit('@').next().unwrap_or(host))
+}
+
 impl Target {
+    /// A name that can be shown to everybody.
+    pub fn name(&self) -> String {
+        match self {
+            Target::Command(command) | Target::Persistent(command) => command_name(command),
+            Target::Url { url, .. } => address_name(url),
+        }
+    }
+
     /// The command or address as it was written.
     pub fn as_str(&self) -> &str {
         match self {
@@ -169,7 +208,8 @@ impl Specs {
             Value::Object(entry) if self.fails_closed(place, entry) => {
                 let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::trim);
                 let text = |name: &str| text(name).filter(|text| !text.is_empty());
-                let name = text("command").or_else(|| text("url")).unwrap_or(place).to_owned();
+                let name = text("command").map(command_name).or_else(|| text("url").map(address_name));
+                let name = name.unwrap_or_else(|| place.to_owned());
                 let matcher = text("matcher").map(Matcher::new).filter(|matcher| !matcher.is_literal());
                 self.missing.push(MissingGuard { name, matcher, why: why.to_owned() });
             }

@@ -137,3 +137,17 @@ async fn a_broken_hook_of_any_event_leaves_the_turn_alone() {
     server.model.script([Reply::text("Fine.")]);
     turn(&server, &session, "go").await;
 }
+
+#[tokio::test]
+async fn a_decision_that_nobody_knows_blocks_if_a_guard_makes_it() {
+    let scripts = Scripts::new();
+    let answers =
+        ["17", "[{}]", r#"{"decision": "BLOCK"}"#, r#"{"action": true}"#, r#"{"decision": "maybe"}"#];
+    for (number, answer) in answers.iter().enumerate() {
+        let body = format!("cat > /dev/null; echo '{answer}'");
+        let hook = json!({ "command": scripts.script(&format!("answer-{number}.sh"), &body) });
+        let [without, with] = asked(&scripts, hook).await;
+        assert!(!without.1, "{answer}: {without:?}");
+        assert!(with.1, "{answer}: {with:?}");
+    }
+}
