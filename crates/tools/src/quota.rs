@@ -85,7 +85,8 @@ impl Reading {
 #[derive(Clone)]
 struct Limit {
     setting: &'static str,
-    what: &'static str,
+    /// Whether it is about the workspaces of all tenants.
+    is_total: bool,
     path: PathBuf,
     max: u64,
     meter: Arc<Meter>,
@@ -143,14 +144,14 @@ impl Quota {
     fn limits_of(&self, workspace: &Path) -> Vec<Limit> {
         let own = Limit {
             setting: "workspaces.max_bytes",
-            what: "The workspace holds",
+            is_total: false,
             path: workspace.to_owned(),
             max: self.limits.max_bytes,
             meter: self.meter(workspace),
         };
         let total = self.limits.total_max_bytes.map(|max| Limit {
             setting: "workspaces.total_max_bytes",
-            what: "All workspaces together hold",
+            is_total: true,
             path: self.root.to_path_buf(),
             max,
             meter: self.meter(&self.root),
@@ -185,7 +186,11 @@ impl QuotaWatch {
     /// Whether a limit is exceeded now, as cheaply as that can be told.
     pub(crate) async fn look(&self, pool: &FilePool, owner: &FileOwner) -> Option<String> {
         let watch = self.clone();
-        let look = move || watch.0.iter().find_map(|(limit, allowed)| limit.look(*allowed));
+        // All of them, so that each knows what the command has written.
+        let look = move || {
+            let looks: Vec<_> = watch.0.iter().map(|(limit, allowed)| limit.look(*allowed)).collect();
+            looks.into_iter().flatten().next()
+        };
         // If the disk does not answer, the command does not write either.
         pool.run(owner, look).await.unwrap_or_default()
     }
@@ -260,8 +265,13 @@ impl Limit {
     }
 
     fn refusal(&self, known: u64) -> String {
-        let Limit { setting, what, max, .. } = self;
-        format!("{what} {known} bytes, and {setting} allows {max}. Remove files first.")
+        let Limit { setting, max, .. } = self;
+        if self.is_total {
+            // How much others have is not for everybody.
+            format!("All workspaces together are full: {setting} allows {max} bytes. Remove files first.")
+        } else {
+            format!("The workspace holds {known} bytes, and {setting} allows {max}. Remove files first.")
+        }
     }
 }
 

@@ -243,9 +243,8 @@ impl Run<'_> {
         }
         // What is deaf to being asked is killed.
         drop(process);
-        if over_quota.is_none() {
-            over_quota = watch.look().await;
-        }
+        // However it ended: what it has written counts for others too.
+        over_quota = over_quota.or(watch.look().await);
         let rest = self.redactor.finish();
         self.keep(&mut collector, &rest).await;
         if let Some(unfiltered) = self.unfiltered.take() {

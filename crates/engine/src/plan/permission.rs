@@ -50,7 +50,7 @@ impl Planner<'_> {
                 let allowed = |grant: &String| self.around.allowed.contains(grant);
                 let rest: Vec<String> = danger.grants().filter(|grant| !allowed(grant)).collect();
                 if !rest.is_empty() && self.are_granted(&rest).await {
-                    self.by_policy(name, asks_by_policy(&self.around.agent, name, tool)).await
+                    Permission::Run
                 } else {
                     Permission::AskAbout(danger)
                 }

@@ -56,7 +56,10 @@ impl Scopes {
         let allowed = match &call.danger {
             Some(danger) => {
                 let keys: Vec<&str> = danger.pattern_keys().collect();
-                format!("`{tool}` calls with these dangers and no others ({})", keys.join(", "))
+                format!(
+                    "calls with these dangers and no others ({}), whichever tool makes them,",
+                    keys.join(", ")
+                )
             }
             None => format!("every call of `{tool}` that is not dangerous"),
         };

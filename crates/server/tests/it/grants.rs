@@ -67,10 +67,11 @@ async fn a_pending_confirmation_says_why_it_asks_and_what_each_answer_allows() {
     assert_eq!(action["reasons"][0]["key"], "git_force_push", "{action}");
     assert!(action["reasons"][0]["text"].as_str().is_some_and(|text| !text.is_empty()));
     assert_eq!(action["patterns"], json!(["git push *", "git *"]));
-    for scope in ["once", "session", "always"] {
-        assert!(action["scopes"][scope].as_str().unwrap().contains("`terminal`"), "{action}");
+    let allows = |scope: &str| action["scopes"][scope].as_str().unwrap().to_owned();
+    assert!(allows("once").contains("`terminal`"), "{action}");
+    for scope in ["session", "always"] {
+        assert!(allows(scope).contains("(git_force_push), whichever tool makes them"), "{action}");
     }
-    assert!(action["scopes"]["always"].as_str().unwrap().contains("git_force_push"), "{action}");
     terminal.answer(&session, &action, json!({ "result": "deny" })).await;
 
     let asks = Terminal::with(ASKS).await;
@@ -90,7 +91,7 @@ async fn a_pattern_allows_matching_commands_for_the_session_and_nothing_else() {
     terminal.answer(&session, &action, json!({ "scope": "session", "pattern": "echo *" })).await;
 
     assert_eq!(terminal.command(&session, "echo two three").await, None);
-    for command in ["printf x", "echo a; printf b", "echo $(printf b)", "echo a > file"] {
+    for command in ["printf x", "echo a; printf b", "echo $(printf b)", "echo a > file", "HOME=. echo a"] {
         let action = terminal.command(&session, command).await;
         let action = action.unwrap_or_else(|| panic!("{command} did not ask"));
         terminal.answer(&session, &action, json!({ "result": "deny" })).await;
@@ -108,6 +109,30 @@ async fn a_pattern_does_not_cover_dangers_that_the_person_did_not_see() {
     assert_eq!(terminal.command(&session, "git push -f nowhere other").await, None);
     let action = terminal.command(&session, "git reset --hard").await.unwrap();
     assert_eq!(action["reasons"][0]["key"], "git_discard", "{action}");
+}
+
+#[tokio::test]
+async fn a_danger_that_was_allowed_for_good_does_not_ask_where_the_policy_does() {
+    let terminal = Terminal::with(ASKS).await;
+    let session = terminal.session("ada").await;
+    let action = terminal.command(&session, "rm -r nothing").await.unwrap();
+    terminal.answer(&session, &action, json!({ "scope": "always" })).await;
+    let later = terminal.session("ada").await;
+    assert_eq!(terminal.command(&later, "rm -r nothing").await, None);
+    let action = terminal.command(&later, "echo hello").await;
+    assert!(action.is_some(), "what has no danger was not allowed");
+}
+
+#[tokio::test]
+async fn revoking_a_tool_revokes_its_patterns() {
+    let terminal = Terminal::with(ASKS).await;
+    let session = terminal.session("ada").await;
+    let action = terminal.command(&session, "echo one").await.unwrap();
+    terminal.answer(&session, &action, json!({ "scope": "always", "pattern": "echo *" })).await;
+    let of_tool = format!("{}/terminal?userId=ada", terminal.grants());
+    terminal.server.client.delete(&of_tool).await.expect(200);
+    let later = terminal.session("ada").await;
+    assert!(terminal.command(&later, "echo two").await.is_some());
 }
 
 #[tokio::test]

@@ -115,7 +115,23 @@ async fn all_workspaces_together_have_a_limit_and_sparse_files_take_no_room() {
     let (result, is_error) = call(&server, &two, "terminal", fill).await;
     let reason = result["error"].as_str().unwrap();
     assert!(is_error && reason.contains("workspaces.total_max_bytes allows 20971520"), "{result}");
+    assert!(!reason.replace("20971520", "").contains(|letter: char| letter.is_ascii_digit()), "{reason}");
     let write = json!({ "path": "more", "content": "x" });
     let (result, is_error) = call(&server, &one, "write_file", write).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.total_max_bytes"), "{result}");
+}
+
+#[tokio::test]
+async fn a_command_that_one_limit_ended_counts_for_the_other() {
+    let limits = WorkspaceLimits { max_bytes: 10 * MEGABYTE, total_max_bytes: Some(20 * MEGABYTE) };
+    let (server, agent, _setup) = start(limits).await;
+    let (one, two) = (server.client.session(&agent).await, server.client.session(&agent).await);
+    let write = json!({ "path": "file", "content": "x" });
+    let (result, is_error) = call(&server, &two, "write_file", write.clone()).await;
+    assert!(!is_error, "{result}");
+    let fill = json!({ "command": "head -c 30000000 /dev/urandom > big; sleep 600" });
+    let (result, _) = call(&server, &one, "terminal", fill).await;
+    assert!(result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+    let (result, is_error) = call(&server, &two, "write_file", write).await;
     assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.total_max_bytes"), "{result}");
 }

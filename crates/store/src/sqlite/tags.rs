@@ -35,7 +35,10 @@ impl TagStore for SqliteStore {
             refuse_taken(connection, &tenant, &name, None)?;
             let run = || {
                 let checksum = checksum::of(&[&tenant.as_str(), &name])?;
-                let sql = "INSERT INTO tags (tenant, name, checksum) VALUES (?, ?, ?)";
+                // By the time, so that an id does not tell how many tags other tenants have.
+                let sql = "INSERT INTO tags (key, tenant, name, checksum)
+                    SELECT max(CAST(unixepoch('subsec') * 1000 AS INTEGER), coalesce(max(key), 0) + 1), ?, ?, ?
+                    FROM tags";
                 statement::execute(connection, sql, params![tenant.as_str(), name, checksum])?;
                 Ok(connection.last_insert_rowid())
             };

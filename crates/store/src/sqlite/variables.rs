@@ -265,7 +265,10 @@ fn insert(
     description: Option<&str>,
 ) -> rusqlite::Result<i64> {
     let checksum = checksum::of(&[&tenant.as_str(), &name, &description])?;
-    let sql = "INSERT INTO context_variables (tenant, name, description, checksum) VALUES (?, ?, ?, ?)";
+    // By the time, so that an id does not tell how many variables other tenants have.
+    let sql = "INSERT INTO context_variables (key, tenant, name, description, checksum)
+        SELECT max(CAST(unixepoch('subsec') * 1000 AS INTEGER), coalesce(max(key), 0) + 1), ?, ?, ?, ?
+        FROM context_variables";
     statement::execute(connection, sql, params![tenant.as_str(), name, description, checksum])?;
     Ok(connection.last_insert_rowid())
 }

@@ -76,8 +76,7 @@ pub fn explain(command: &str, approvals: &Approvals) -> Explanation {
 pub fn plain_command(command: &str) -> Option<Vec<String>> {
     let script = Script::read(command).ok().filter(|_| command.len() <= MAX_COMMAND)?;
     let [program] = script.commands.as_slice() else { return None };
-    let is_known =
-        !program.words.iter().any(|word| lexer::has_unknown(word)) && program.environment.is_empty();
+    let is_known = !program.words.iter().any(|word| lexer::has_unknown(word));
     (script.is_plain() && is_known && !script.unfinished).then(|| {
         let rest = program.arguments().iter().cloned();
         std::iter::once(program.path.clone()).chain(rest).collect()

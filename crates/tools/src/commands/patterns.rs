@@ -92,6 +92,8 @@ mod tests {
             ("git push *", "git pushy", false),
             ("git push *", "git push && rm -r x", false),
             ("git push *", "git push origin $(rm -r x)", false),
+            ("git push *", "GIT_CONFIG_COUNT=1 git push origin", false),
+            ("git push *", "HOME=. git push origin", false),
             ("git push *", "/tmp/git push", false),
             ("git push *", "env git push", false),
             ("git push", "git push origin", false),

@@ -39,6 +39,8 @@ const TOO_LARGE: &str = "with its variables filled in it is longer than can be c
 pub(super) struct Script {
     pub(super) commands: Vec<Simple>,
     operators: usize,
+    /// Whether variables are set for a program.
+    assigns: bool,
     /// How many more bytes are looked at.
     left: usize,
     pub(super) files: Files,
@@ -81,6 +83,7 @@ impl Script {
         let mut script = Script {
             commands: Vec::new(),
             operators: 0,
+            assigns: false,
             left: MAX_BYTES,
             files: Files::default(),
             functions: BTreeMap::new(),
@@ -96,9 +99,9 @@ impl Script {
         Ok(script)
     }
 
-    /// Whether it is one program, without any operator.
+    /// Whether it is one program, without any operator or variable.
     pub(super) fn is_plain(&self) -> bool {
-        self.commands.len() == 1 && self.operators == 0
+        self.commands.len() == 1 && self.operators == 0 && !self.assigns
     }
 
     /// Counts bytes that are looked at or copied, so that no command grows without end.
@@ -151,6 +154,7 @@ impl Script {
             Some(Input::File(path)) => vec![path.clone()],
             _ => Vec::new(),
         };
+        self.assigns |= !assignments.is_empty();
         let environment = environment::of_interest(&assignments);
         if !parsed.words.is_empty() {
             let reads = match parsed.reads {

@@ -121,10 +121,7 @@ impl ExecuteCode {
             };
             (ended, over_quota, run.calls)
         };
-        let over_quota = match over_quota {
-            None => watch.look().await,
-            over_quota => over_quota,
-        };
+        let over_quota = over_quota.or(watch.look().await);
         let mut text = json!({
             "output": collector.finish(&workspace).await,
             "exit_code": ended.as_ref().map_or(124, exit_code),

@@ -104,7 +104,10 @@ async fn revoke(
 ) -> Result<Json<Deleted>, Problem> {
     let agent_id = id("agent", &agent)?;
     let grants = engine.grants(&tenant, &agent_id, user(&query)).await?;
-    let named_so = |grant: &UserGrant| grant.text == named || id_of(&grant.text) == named;
+    let named_so = |grant: &UserGrant| {
+        let is_of_tool = grant::Grant::command(&grant.text).is_some_and(|command| command.tool == named);
+        is_of_tool || grant.text == named || id_of(&grant.text) == named
+    };
     let meant: Vec<UserGrant> = grants.into_iter().filter(named_so).collect();
     if meant.is_empty() {
         return Err(Problem::not_found("grant", &named));

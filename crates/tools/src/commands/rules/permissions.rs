@@ -10,7 +10,8 @@ const RECURSIVE_CHOWN: Finding = finding("recursive_chown", "changes the owner o
 
 pub(super) fn rule(command: &Simple) -> Option<Finding> {
     let many = matches!(command.by.as_deref(), Some("find" | "xargs" | "fd" | "parallel"))
-        || command.has('R', "recursive");
+        || command.has('R', "recursive")
+        || command.operands().skip(1).any(is_whole_directory);
     match command.name() {
         _ if command.has('\0', "help") => None,
         "chmod" => {
@@ -29,6 +30,11 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         }
         _ => None,
     }
+}
+
+/// Whether a word stands for everything in a directory.
+fn is_whole_directory(word: &str) -> bool {
+    matches!(word, "*" | "./*" | "/*" | "~/*") || word.contains("**")
 }
 
 fn opens_mask(mask: &str) -> bool {
