@@ -5,9 +5,11 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::future::Future;
 use std::hash::{DefaultHasher, Hasher};
+use std::io::Write;
+use std::iter;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::task::{Poll, ready};
 use std::time::Duration;
@@ -25,6 +27,8 @@ use crate::server::App;
 /// Data of this size and more is shared.
 const LARGE: usize = 64 * 1024;
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+/// Ends the data of a frame, and the frame.
+const END: &[u8] = b"\n\n";
 
 /// The frames of one stream.
 pub(crate) trait Frames: Send + 'static {
@@ -35,41 +39,48 @@ pub(crate) trait Frames: Send + 'static {
 /// One frame of a stream.
 #[derive(Default)]
 pub(crate) struct Frame {
-    head: String,
-    data: Bytes,
+    /// Its lines, up to the data if that is large.
+    text: Vec<u8>,
+    large: Option<Bytes>,
 }
 
 impl Frame {
     /// Gives the frame an id. It must have no line ends.
-    pub(crate) fn id(mut self, id: impl Display) -> Self {
-        self.head.push_str(&format!("id: {id}\n"));
-        self
+    pub(crate) fn id(self, id: impl Display) -> Self {
+        self.line(format_args!("id: {id}\n"))
     }
 
     /// Names the event. The name must have no line ends.
-    pub(crate) fn event(mut self, name: &str) -> Self {
-        self.head.push_str(&format!("event: {name}\n"));
+    pub(crate) fn event(self, name: &str) -> Self {
+        self.line(format_args!("event: {name}\n"))
+    }
+
+    fn line(mut self, line: fmt::Arguments<'_>) -> Self {
+        // Writing to memory does not fail.
+        let _ = self.text.write_fmt(line);
         self
     }
 
     /// The frame as it is sent. Large data stays in the memory that it shares.
-    fn pieces(self) -> Vec<Bytes> {
-        let (mut head, data) = (self.head, self.data);
-        head.push_str("data: ");
-        if data.len() >= LARGE {
-            return vec![head.into(), data, Bytes::from_static(b"\n\n")];
-        }
-        let mut whole = head.into_bytes();
-        whole.extend_from_slice(&data);
-        whole.extend_from_slice(b"\n\n");
-        vec![whole.into()]
+    fn pieces(self) -> impl Iterator<Item = Bytes> {
+        let rest = self.large.map(|data| [data, Bytes::from_static(END)]);
+        iter::once(self.text.into()).chain(rest.into_iter().flatten())
     }
 }
 
 /// A frame with a value, as JSON in one line.
-pub(crate) fn with_json(mut frame: Frame, value: &impl Serialize) -> Option<Frame> {
-    frame.data = shared(serde_json::to_vec(value).ok()?);
-    Some(frame)
+pub(crate) fn with_json(frame: Frame, value: &impl Serialize) -> Option<Frame> {
+    let mut text = frame.text;
+    text.extend_from_slice(b"data: ");
+    let data_begins = text.len();
+    serde_json::to_writer(&mut text, value).ok()?;
+    if text.len() - data_begins >= LARGE {
+        let large = Some(shared(text.split_off(data_begins)));
+        text.shrink_to_fit();
+        return Some(Frame { text, large });
+    }
+    text.extend_from_slice(END);
+    Some(Frame { text, large: None })
 }
 
 /// Answers with a stream.
@@ -112,11 +123,8 @@ fn kept_alive(
 /// Large data that is on its way on some stream, by its hash.
 static ON_THEIR_WAY: LazyLock<Mutex<HashMap<u64, Weak<[u8]>>>> = LazyLock::new(Mutex::default);
 
-/// The same bytes; if they are many and another stream sends them too, in the memory of that one.
+/// The same bytes, in the memory of another stream that sends them too if there is one.
 fn shared(data: Vec<u8>) -> Bytes {
-    if data.len() < LARGE {
-        return data.into();
-    }
     let mut hasher = DefaultHasher::new();
     hasher.write(&data);
     let hash = hasher.finish();
@@ -154,16 +162,19 @@ mod tests {
     fn a_frame_is_written_as_its_fields() {
         let frame =
             with_json(Frame::default().id(7).event("x.y"), &serde_json::json!({ "a": "b\nc" })).unwrap();
-        assert_eq!(frame.pieces().concat(), b"id: 7\nevent: x.y\ndata: {\"a\":\"b\\nc\"}\n\n");
+        assert_eq!(
+            frame.pieces().collect::<Vec<_>>().concat(),
+            b"id: 7\nevent: x.y\ndata: {\"a\":\"b\\nc\"}\n\n"
+        );
     }
 
     #[test]
     fn large_data_is_kept_once_for_all_that_send_it() {
         let text = "x".repeat(2 * LARGE);
-        let data = |id: u64| with_json(Frame::default().id(id), &text).unwrap().pieces().swap_remove(1);
+        let data = |id: u64| with_json(Frame::default().id(id), &text).unwrap().large.unwrap();
         let (one, two) = (data(1), data(2));
         assert_eq!((one.len(), one.as_ptr()), (text.len() + 2, two.as_ptr()));
-        let other = with_json(Frame::default(), &"y".repeat(2 * LARGE)).unwrap().pieces().swap_remove(1);
+        let other = with_json(Frame::default(), &"y".repeat(2 * LARGE)).unwrap().large.unwrap();
         assert_ne!(other, one);
         drop((one, two));
         let again = data(3);

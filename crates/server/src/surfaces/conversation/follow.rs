@@ -219,7 +219,7 @@ impl<F: Fold> Frames for Streamed<F> {
                 }
             },
         };
-        sse::with_json(Frame::default().id(offset.to_string()), &shown)
+        sse::with_json(Frame::default().id(offset), &shown)
     }
 }
 

@@ -93,7 +93,7 @@ impl Shown {
         match item {
             Item::Durable(event) => {
                 let envelope = Envelope::of(event)?;
-                let frame = Frame::default().id(event.sequence.to_string());
+                let frame = Frame::default().id(event.sequence);
                 sse::with_json(frame.event(envelope.type_name()), &envelope)
             }
             Item::Live(live) => {
