@@ -66,7 +66,7 @@ impl Call {
         let mut response = self.send().await?;
         let mut reader = self.provider.config.kind.format().reader();
         let mut decoder = sse::Decoder::default();
-        let mut silence = Silence::default();
+        let (mut silence, mut steps) = (Silence::default(), Vec::new());
         loop {
             // Until something was said, the model may be thinking in silence.
             let has_begun = reader.size() > 0;
@@ -81,7 +81,8 @@ impl Call {
             };
             for event in decoder.feed(&chunk) {
                 let event = event.map_err(|error| self.problem(&Problem::Malformed(error.to_string())))?;
-                for step in self.read(reader.as_mut(), &event)? {
+                self.read(reader.as_mut(), &event, &mut steps)?;
+                for step in steps.drain(..) {
                     let delta = match step {
                         Step::Finished(answer) => {
                             response.finish();
@@ -125,8 +126,8 @@ impl Call {
         }
     }
 
-    fn read(&self, reader: &mut dyn Reader, event: &sse::Event) -> Result<Vec<Step>, Error> {
-        let steps = reader.read(event).map_err(|problem| self.problem(&problem))?;
+    fn read(&self, reader: &mut dyn Reader, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Error> {
+        reader.read(event, steps).map_err(|problem| self.problem(&problem))?;
         let max = self.settings.max_output_chars;
         if reader.size() > max {
             let message = format!(
@@ -135,7 +136,7 @@ impl Call {
             );
             return Err(Error::new(Error::OUTPUT_TOO_LARGE, message));
         }
-        Ok(steps)
+        Ok(())
     }
 
     fn problem(&self, problem: &Problem) -> Error {

@@ -36,8 +36,8 @@ pub(crate) trait WireFormat: Send + Sync {
 
 /// Reads the events of one answer.
 pub(crate) trait Reader: Send {
-    /// Takes the next event.
-    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem>;
+    /// Takes the next event, and adds what it brought to `steps`.
+    fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem>;
 
     /// The stream has ended: the answer, if it is complete all the same.
     fn closed(&mut self) -> Option<Answer> {
@@ -206,8 +206,8 @@ mod testing {
         for data in data {
             let name = data["type"].as_str().unwrap_or("message");
             let text = data.as_str().map_or_else(|| data.to_string(), str::to_owned);
-            let event = sse::Event { event: name.to_owned(), data: text, id: None, retry: None };
-            steps.extend(reader.read(&event)?);
+            let event = sse::Event { event: name.to_owned().into(), data: text, id: None, retry: None };
+            reader.read(&event, &mut steps)?;
         }
         Ok(steps)
     }
@@ -225,8 +225,8 @@ mod tests {
             folders.flat_map(|folder| std::fs::read_dir(folder).unwrap()).map(|file| file.unwrap().path());
         files
             .map(|file| {
-                let events = sse::Decoder::default().feed(&std::fs::read(file).unwrap());
-                events.into_iter().map(|event| event.unwrap()).collect()
+                let (mut decoder, bytes) = (sse::Decoder::default(), std::fs::read(file).unwrap());
+                decoder.feed(&bytes).map(|event| event.unwrap()).collect()
             })
             .collect()
     }
@@ -242,7 +242,7 @@ mod tests {
                     let mut reader = kind.format().reader();
                     let rest = events.iter().enumerate().filter(|(index, _)| *index != gap);
                     for (_, event) in rest {
-                        let _ = reader.read(event);
+                        let _ = reader.read(event, &mut Vec::new());
                     }
                     let _ = reader.closed();
                 }

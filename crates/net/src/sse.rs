@@ -4,13 +4,15 @@
 //! the same events come out. It follows the WHATWG description, with two additions, a bound on sizes and an
 //! error for text that is not UTF-8.
 
+use std::borrow::Cow;
+use std::iter;
 use std::time::Duration;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Its name; `message` if the server gave none.
-    pub event: String,
+    pub event: Cow<'static, str>,
     /// Its data; lines are joined with a line feed.
     pub data: String,
     /// The last id that the server gave, with this event or earlier.
@@ -75,35 +77,36 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes and returns the events that they complete.
+    /// Takes the next bytes and returns the events that they complete, which must all be taken.
     ///
     /// An error is always the last item; from then on the decoder returns nothing. An event without the empty
     /// line that ends it is never returned.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Vec<Result<Event, DecodeError>> {
-        let mut events = Vec::new();
-        while !self.failed && !bytes.is_empty() {
-            if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
-                bytes = &bytes[1..];
-                continue;
-            }
-            let end = memchr::memchr2(b'\n', b'\r', bytes);
-            let outcome = match end {
-                Some(end) => {
-                    self.after_cr = bytes[end] == b'\r';
-                    self.end_line(&bytes[..end])
+    pub fn feed<'a>(
+        &'a mut self,
+        mut bytes: &'a [u8],
+    ) -> impl Iterator<Item = Result<Event, DecodeError>> + 'a {
+        iter::from_fn(move || {
+            while !self.failed && !bytes.is_empty() {
+                if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
+                    bytes = &bytes[1..];
+                    continue;
                 }
-                None => self.push(bytes).map(|()| None),
-            };
-            match outcome {
-                Ok(event) => events.extend(event.map(Ok)),
-                Err(error) => {
-                    self.failed = true;
-                    events.push(Err(error));
+                let end = memchr::memchr2(b'\n', b'\r', bytes);
+                let outcome = match end {
+                    Some(end) => {
+                        self.after_cr = bytes[end] == b'\r';
+                        self.end_line(&bytes[..end])
+                    }
+                    None => self.push(bytes).map(|()| None),
+                };
+                bytes = end.map_or(&[], |end| &bytes[end + 1..]);
+                self.failed = outcome.is_err();
+                if let Some(event) = outcome.transpose() {
+                    return Some(event);
                 }
             }
-            bytes = end.map_or(&[], |end| &bytes[end + 1..]);
-        }
-        events
+            None
+        })
     }
 
     fn push(&mut self, text: &[u8]) -> Result<(), DecodeError> {
@@ -174,7 +177,7 @@ impl Decoder {
         if !std::mem::take(&mut self.has_data) {
             return None;
         }
-        let event = if event.is_empty() { "message".to_owned() } else { event };
+        let event = if event.is_empty() { Cow::Borrowed("message") } else { Cow::Owned(event) };
         Some(Event { event, data, id: self.id.clone(), retry })
     }
 }
@@ -187,7 +190,7 @@ mod tests {
 
     fn decode(chunks: &[&[u8]]) -> Vec<Result<Event, DecodeError>> {
         let mut decoder = Decoder::new(64);
-        chunks.iter().flat_map(|chunk| decoder.feed(chunk)).collect()
+        chunks.iter().flat_map(|chunk| decoder.feed(chunk).collect::<Vec<_>>()).collect()
     }
 
     /// The names and data of the events, which must all be good.

@@ -33,5 +33,5 @@ fn check(bytes: &[u8]) {
 
 fn decode<'a>(bound: usize, chunks: impl Iterator<Item = &'a [u8]>) -> Vec<Result<Event, DecodeError>> {
     let mut decoder = Decoder::new(bound);
-    chunks.flat_map(|chunk| decoder.feed(chunk)).collect()
+    chunks.flat_map(|chunk| decoder.feed(chunk).collect::<Vec<_>>()).collect()
 }

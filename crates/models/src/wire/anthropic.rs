@@ -189,7 +189,7 @@ impl RawUsage {
 }
 
 impl Reader for AnthropicReader {
-    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem> {
+    fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem> {
         let data = json(event)?;
         let Some(kind) = data["type"].as_str() else {
             return Err(match data.get("error") {
@@ -198,11 +198,10 @@ impl Reader for AnthropicReader {
             });
         };
         let key = data["index"].as_u64().unwrap_or(0);
-        let mut steps = Vec::new();
         match kind {
             "message_start" => self.usage.update(&data["message"]["usage"]),
-            "content_block_start" => self.start(key, &data["content_block"], &mut steps)?,
-            "content_block_delta" => self.delta(key, &data["delta"], &mut steps)?,
+            "content_block_start" => self.start(key, &data["content_block"], steps)?,
+            "content_block_delta" => self.delta(key, &data["delta"], steps)?,
             "message_delta" => {
                 self.usage.update(&data["usage"]);
                 if let Some(reason) = data["delta"]["stop_reason"].as_str() {
@@ -214,7 +213,7 @@ impl Reader for AnthropicReader {
             // The protocol asks readers to pass over kinds that they do not know; `ping` is one.
             _ => {}
         }
-        Ok(steps)
+        Ok(())
     }
 
     fn size(&self) -> usize {

@@ -231,14 +231,13 @@ struct ChatReader {
 }
 
 impl Reader for ChatReader {
-    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem> {
+    fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem> {
         if event.data.trim() == "[DONE]" {
-            return Ok(vec![Step::Finished(self.finish()?)]);
+            steps.push(Step::Finished(self.finish()?));
+            return Ok(());
         }
         if let Some(piece) = plain_text(&event.data) {
-            let mut steps = Vec::with_capacity(1);
-            self.text(&piece, &mut steps)?;
-            return Ok(steps);
+            return self.text(&piece, steps);
         }
         let data = json(event)?;
         if let Some(error) = data.get("error").filter(|error| !error.is_null()) {
@@ -248,13 +247,12 @@ impl Reader for ChatReader {
             return Err(Problem::Malformed("an event is not an object".to_owned()));
         }
         self.read_usage(&data["usage"]);
-        let mut steps = Vec::new();
         let choice = &data["choices"][0];
-        self.read_delta(&choice["delta"], &mut steps)?;
+        self.read_delta(&choice["delta"], steps)?;
         if let Some(reason) = choice["finish_reason"].as_str() {
             self.finish_reason = Some(reason.to_owned());
         }
-        Ok(steps)
+        Ok(())
     }
 
     fn closed(&mut self) -> Option<Answer> {

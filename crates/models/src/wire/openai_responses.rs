@@ -156,9 +156,9 @@ struct ResponsesReader {
 }
 
 impl Reader for ResponsesReader {
-    fn read(&mut self, event: &sse::Event) -> Result<Vec<Step>, Problem> {
+    fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem> {
         if event.data.trim() == "[DONE]" {
-            return Ok(Vec::new());
+            return Ok(());
         }
         let data = json(event)?;
         let Some(kind) = data["type"].as_str() else {
@@ -169,19 +169,18 @@ impl Reader for ResponsesReader {
         };
         let key = data["output_index"].as_u64().unwrap_or(0);
         let delta = data["delta"].as_str().unwrap_or_default();
-        let mut steps = Vec::new();
         match kind {
-            "response.output_text.delta" => self.text(key, delta, &mut steps)?,
+            "response.output_text.delta" => self.text(key, delta, steps)?,
             "response.refusal.delta" => {
                 self.refused = true;
-                self.text(key, delta, &mut steps)?;
+                self.text(key, delta, steps)?;
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                self.thinking(key, delta, &mut steps)?;
+                self.thinking(key, delta, steps)?;
             }
             // A summary has headed sections, which would run into each other.
             "response.reasoning_summary_part.added" if data["summary_index"].as_u64() > Some(0) => {
-                self.thinking(key, "\n\n", &mut steps)?;
+                self.thinking(key, "\n\n", steps)?;
             }
             "response.output_item.added" if data["item"]["type"] == "function_call" => {
                 self.parts.call(key, data["item"]["name"].as_str().unwrap_or_default(), "")?;
@@ -199,7 +198,7 @@ impl Reader for ResponsesReader {
             // Further kinds repeat in full what came in deltas, or are about tools that we do not use.
             _ => {}
         }
-        Ok(steps)
+        Ok(())
     }
 
     fn size(&self) -> usize {

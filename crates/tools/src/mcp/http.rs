@@ -58,7 +58,7 @@ impl Http {
                     return Some((event, (chunks, decoder, ready)));
                 }
                 match chunks.next().await? {
-                    Ok(chunk) => ready.extend(decoder.feed(&chunk).into_iter().map(sse_event)),
+                    Ok(chunk) => ready.extend(decoder.feed(&chunk).map(sse_event)),
                     Err(error) => ready.push_back(Err(SseError::Body(Box::new(error)))),
                 }
             }
@@ -70,7 +70,7 @@ impl Http {
 fn sse_event(event: Result<sse::Event, sse::DecodeError>) -> Result<Sse, SseError> {
     let event = event.map_err(|error| SseError::Body(Box::new(error)))?;
     Ok(Sse {
-        event: Some(event.event).filter(|name| name != "message"),
+        event: Some(event.event.into_owned()).filter(|name| name != "message"),
         data: Some(event.data),
         id: event.id,
         retry: event.retry.map(|time| time.as_millis().try_into().unwrap_or(u64::MAX)),
