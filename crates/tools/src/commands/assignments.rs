@@ -1,4 +1,4 @@
-//! The words that set variables.
+//! The words that set variables and aliases.
 
 use super::groups::{assignment, is_assignment};
 use super::lexer::Lexer;
@@ -29,6 +29,37 @@ impl Lexer<'_, '_> {
         self.script.charge(before.len())?;
         let value = format!("{before}{value}");
         self.scope.set(name, &value);
+        if let Some((list, index)) = name.strip_suffix(']').and_then(|name| name.split_once('[')) {
+            self.set_element(list, index, value)?;
+        }
         Ok(())
+    }
+
+    /// `name[index]=value`. Where indexes are left out the values are those that are there, in the order they came.
+    fn set_element(&mut self, list: &str, index: &str, value: String) -> Read<()> {
+        let mut values = self.scope.list(list).unwrap_or_default().to_vec();
+        self.script.charge(values.iter().map(|value| value.len() + 1).sum())?;
+        match index.parse::<usize>().ok().and_then(|index| values.get_mut(index)) {
+            Some(old) => *old = value,
+            None => values.push(value),
+        }
+        self.scope.set_list(list, values);
+        Ok(())
+    }
+
+    /// `declare -n name=other`.
+    pub(super) fn refer(&mut self, words: &[String]) {
+        if words.iter().any(|word| word.starts_with('-') && word.contains('n')) {
+            for (name, other) in words.iter().filter_map(|word| assignment(word)) {
+                self.scope.refer(name, other);
+            }
+        }
+    }
+
+    /// `alias name=command`. A shell may take no aliases, so the name stays a program as well.
+    pub(super) fn name_alias(&mut self, words: &[String]) {
+        for (name, command) in words.iter().filter_map(|word| word.split_once('=')) {
+            self.script.aliases.insert(name.to_owned(), format!("{command} \"$@\""));
+        }
     }
 }

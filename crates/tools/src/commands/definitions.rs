@@ -33,9 +33,20 @@ impl Lexer<'_, '_> {
             Some(name) => self.scope.list(name).unwrap_or_default().to_vec(),
             None => Vec::new(),
         };
-        values.extend(self.words_of(&inner)?);
+        let own = name.trim_end_matches('+');
+        for word in self.words_of(&inner)? {
+            // `[index]=value`.
+            let element = word.strip_prefix('[').and_then(|rest| rest.split_once("]="));
+            match element {
+                Some((index, value)) => {
+                    self.scope.set(&format!("{own}[{index}]"), value);
+                    values.push(value.to_owned());
+                }
+                None => values.push(word),
+            }
+        }
         self.script.charge(values.iter().map(|value| value.len() + 1).sum())?;
-        self.scope.set_list(name.trim_end_matches('+'), values);
+        self.scope.set_list(own, values);
         self.word = Some(format!("{name}=()"));
         self.end_word()
     }
@@ -164,6 +175,8 @@ impl Lexer<'_, '_> {
             "read" => self.read_into(arguments, text.as_deref()),
             "mapfile" | "readarray" => self.read_lines_into(arguments, text.as_deref()),
             "for" | "select" => self.loop_over(arguments),
+            "declare" | "typeset" | "local" => self.refer(arguments),
+            "alias" => self.name_alias(arguments),
             _ => {}
         }
         Ok(())
@@ -172,7 +185,20 @@ impl Lexer<'_, '_> {
     /// The words of the command that is being read, and the text that it is given with `<<<`.
     fn words_of_command(&self) -> (Vec<String>, Option<String>) {
         let (mut words, mut text, mut operator) = (Vec::new(), None, None);
-        let of_interest = ["set", "shift", "printf", "read", "mapfile", "readarray", "for", "select"];
+        let of_interest = [
+            "set",
+            "shift",
+            "printf",
+            "read",
+            "mapfile",
+            "readarray",
+            "for",
+            "select",
+            "declare",
+            "typeset",
+            "local",
+            "alias",
+        ];
         let tokens = self.tokens.get(self.command..).unwrap_or_default();
         let is_word =
             |token: &Token| matches!(token, Token::Word(word) if of_interest.contains(&word.as_str()));

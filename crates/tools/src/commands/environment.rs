@@ -51,7 +51,7 @@ fn holds_command(name: &str) -> bool {
 pub(super) fn of_interest(assignments: &[String]) -> Vec<String> {
     let is_it = |word: &&String| {
         let name = assignment(word).map_or("", |(name, _)| name);
-        holds_command(name) || PROMPTS.contains(&name) || CODE.contains(&name)
+        holds_command(name) || PROMPTS.contains(&name) || CODE.contains(&name) || name == "ENV"
     };
     assignments.iter().filter(is_it).cloned().collect()
 }
@@ -80,6 +80,10 @@ pub(super) fn scripts(assignments: &[String]) -> Vec<String> {
 pub(super) fn loads_code(assignments: &[String]) -> Option<Finding> {
     let loads = |word: &String| {
         assignment(word).is_some_and(|(name, value)| {
+            // A file that a shell reads first. Elsewhere it is the name of a surrounding, such as `production`.
+            if name == "ENV" {
+                return value.starts_with(['/', '~', '.']) && value != "/dev/null";
+            }
             let has_options = name.ends_with("_OPTIONS");
             let options = ["-r ", "--require", "--import", "-javaagent", "-agent", "--loader"];
             let loads = !has_options || options.iter().any(|option| value.contains(option));

@@ -84,8 +84,10 @@ fn rule(command: &Simple) -> Option<Finding> {
         "mkswap" => (disk(), FORMAT_DISK),
         "stop-computer" | "restart-computer" => (true, POWER_OFF),
         "format-volume" | "clear-disk" | "initialize-disk" => (true, FORMAT_DISK),
-        "shutdown" | "reboot" | "halt" | "poweroff" | "pm-hibernate" => (!asks_for_help(command), POWER_OFF),
-        "init" | "telinit" => (says(&["0", "6"]), POWER_OFF),
+        "shutdown" | "reboot" | "halt" | "poweroff" | "pm-hibernate" | "openrc-shutdown" => {
+            (!asks_for_help(command), POWER_OFF)
+        }
+        "init" | "telinit" => (says(&["0", "1", "6", "s", "S", "single"]), POWER_OFF),
         "systemctl" | "loginctl" => (stops_machine(command), POWER_OFF),
         "kexec" => (command.has('e', "exec"), POWER_OFF),
         "dbus-send" | "busctl" | "gdbus" => (
@@ -125,7 +127,10 @@ fn stops_machine(command: &Simple) -> bool {
             VERBS.contains(&name) || matches!(name, "shutdown" | "runlevel0" | "runlevel6")
         })
     };
-    command.operands().next().is_some_and(|verb| VERBS.contains(&verb)) || command.operands().any(target)
+    // What is only shown, or kept for the next start, stops nothing.
+    let shows = ["status", "show", "cat", "is-active", "is-enabled", "list-dependencies", "set-default"];
+    let verb = command.operand(0);
+    VERBS.contains(&verb) || !shows.contains(&verb) && command.operands().any(target)
 }
 
 /// Letters for which the kernel stops the machine, written to the file that takes them.

@@ -88,6 +88,12 @@ impl Lexer<'_, '_> {
 
     /// `${name[index]}`.
     fn element(&mut self, name: &str, index: &str, quotes: Quotes) -> Read<()> {
+        let name = &self.scope.meant(name).to_owned();
+        let index = index.trim_matches(['"', '\'']);
+        if let Some(value) = self.scope.get(&format!("{name}[{index}]")).map(str::to_owned) {
+            self.script.charge(value.len())?;
+            return self.value(&value, quotes);
+        }
         let Some(values) = self.scope.list(name).map(<[String]>::to_vec) else {
             return match index {
                 "0" | "@" | "*" => self.variable(name, quotes),
@@ -130,6 +136,7 @@ impl Lexer<'_, '_> {
 
     /// A variable's value, if the command or a convention tells.
     fn known(&self, name: &str) -> Option<String> {
+        let name = self.scope.meant(name);
         if let Some(value) = self.scope.get(name) {
             return Some(value.to_owned());
         }

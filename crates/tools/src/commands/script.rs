@@ -46,6 +46,8 @@ pub(super) struct Script {
     pub(super) files: Files,
     /// The functions that it defines, with what they do.
     pub(super) functions: BTreeMap<String, String>,
+    /// The aliases that it defines, each with the command that it stands for.
+    pub(super) aliases: BTreeMap<String, String>,
     /// The functions that are being read.
     calling: Vec<String>,
     /// The directory that it changed to, if it is known.
@@ -87,6 +89,7 @@ impl Script {
             left: MAX_BYTES,
             files: Files::default(),
             functions: BTreeMap::new(),
+            aliases: BTreeMap::new(),
             calling: Vec::new(),
             directory: None,
             unpacked: None,

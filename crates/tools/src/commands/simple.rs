@@ -64,9 +64,15 @@ impl Simple {
     /// Whether it has a short option, alone or among others, or a long one.
     pub(super) fn has(&self, short: char, long: &str) -> bool {
         self.arguments().iter().take_while(|word| *word != "--").any(|word| match word.strip_prefix("--") {
-            Some(name) => !long.is_empty() && name.split('=').next() == Some(long),
+            Some(name) => self.is_option(name.split('=').next().unwrap_or(name), long),
             None => word.strip_prefix('-').is_some_and(|letters| letters.contains(short)),
         })
+    }
+
+    /// Whether a word names a long option. Most programs take a part of the name for it, `rm` a single letter.
+    fn is_option(&self, name: &str, long: &str) -> bool {
+        let enough = if self.name() == "rm" { 1 } else { 3 };
+        !long.is_empty() && (name == long || name.len() >= enough && long.starts_with(name))
     }
 
     /// The values of an option, given as `-x value`, `-xvalue`, `--name value` or `--name=value`. Letters before the
@@ -80,8 +86,8 @@ impl Simple {
                 break;
             } else if let Some(name) = word.strip_prefix("--") {
                 match name.split_once('=') {
-                    Some((name, value)) if name == long => values.push(value),
-                    None if name == long => values.extend(next(at)),
+                    Some((name, value)) if self.is_option(name, long) => values.push(value),
+                    None if self.is_option(name, long) => values.extend(next(at)),
                     _ => {}
                 }
             } else if let Some(letters) = word.strip_prefix('-').filter(|_| short != '\0')

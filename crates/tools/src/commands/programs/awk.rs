@@ -8,14 +8,21 @@ use crate::commands::options::{Options, Shape};
 use crate::commands::rules::UNSEEN_CODE;
 use crate::commands::simple::Simple;
 
+fn options(simple: &Simple) -> Options<'_> {
+    let long = &["file", "source", "assign", "field-separator", "include"];
+    Options::of(simple, Shape::new("Fvfeil", long))
+}
+
+/// The file that its program is in.
+pub(super) fn file(simple: &Simple) -> Option<&str> {
+    options(simple).value('f', "file")
+}
+
 pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
-    let options = Options::of(
-        simple,
-        Shape::new("Fvfeil", &["file", "source", "assign", "field-separator", "include"]),
-    );
-    let by_option = simple.values('e', "source");
-    let from_file = !simple.values('f', "file").is_empty();
-    let program = options.words.first().copied().filter(|_| by_option.is_empty() && !from_file);
+    let options = options(simple);
+    let by_option = options.value('e', "source");
+    let elsewhere = by_option.is_some() || file(simple).is_some();
+    let program = options.words.first().copied().filter(|_| !elsewhere);
     for program in by_option.into_iter().chain(program) {
         if program.chars().count() == 1 && has_unknown(program) {
             inner.has_unknown_code = true;
@@ -24,7 +31,7 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     }
 }
 
-fn read(program: &str, inner: &mut Inner) {
+pub(super) fn read(program: &str, inner: &mut Inner) {
     if program.contains("/inet/") || program.contains("/inet4/") {
         inner.findings.push(finding("reverse_shell", "connects a shell to the network"));
     }

@@ -65,6 +65,11 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
             }
             _ => {}
         }
+        match (word.strip_prefix("-O"), word.as_str()) {
+            (Some(pager), _) if simple.says("grep") => inner.script(pager),
+            (_, "-u") if simple.says("clone") => inner.script(next().unwrap_or_default()),
+            _ => {}
+        }
         if let Some(command) = word.strip_prefix("ext::") {
             let command = command.replace("% ", " ");
             inner.findings.push(UNSEEN_CODE);

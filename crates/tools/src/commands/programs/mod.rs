@@ -176,6 +176,11 @@ fn names_shell(simple: &Simple) -> bool {
     let only_look =
         ["docker", "podman", "kubectl", "chsh", "ssh", "tmux", "ldd", "readelf", "shellcheck", "sha1sum"];
     let asks = |word: &String| {
+        // `SHELL=/bin/bash` says which shell runs what is read elsewhere.
+        let chosen = word.split_once('=').filter(|(name, _)| name.ends_with("SHELL"));
+        if chosen.is_some_and(|(_, shell)| SHELLS.contains(&shell)) {
+            return false;
+        }
         let quoted = |shell: &&str| {
             ["\"", "'", "(", " ", "!", ":", "="].iter().any(|sign| word.contains(&format!("{sign}{shell}")))
         };
@@ -212,6 +217,8 @@ pub(super) fn run_text(simple: &Simple, source: &Source, text: &str, inner: &mut
     match name {
         "make" | "gmake" | "bmake" => makefile::read(text, inner),
         "ed" | "ex" => editors::read_ed(text, inner),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::read(text, inner),
+        "sed" | "gsed" | "ssed" => sed::read(text, inner),
         _ if source::is_configured(name) => {
             code::scan(Language::Other, text, &[], inner);
             texts::run_in(text.lines(), inner);

@@ -189,6 +189,15 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
                 words => inner.program(words.iter().map(String::as_str)),
             }
         }
+        // The index of an array is calculated, and what stands in it is run.
+        "test" | "[" | "[[" | "let" | "unset" | "read" | "printf" => {
+            let is_index = |word: &&String| word.contains("[$(") || word.contains("[`");
+            let looks = simple.name() != "printf" || simple.says("-v");
+            for word in simple.arguments().iter().filter(|_| looks).filter(is_index) {
+                inner.script(&format!(": \"{}\"", word.replace('"', "")));
+            }
+        }
+        "ansible" => ansible(simple, inner),
         "enable" if simple.has('f', "") => inner.findings.push(crate::commands::rules::UNSEEN_CODE),
         "systemd-run" if simple.arguments().iter().any(|word| word.starts_with("--on-")) => {
             inner.findings.push(finding("scheduled_job", "runs something later by itself"));
@@ -250,6 +259,21 @@ fn terminal_words(simple: &Simple, commands: &[&str], inner: &mut Inner) {
         let keys = ["Enter", "C-m", "ENTER"];
         let text: Vec<&str> = options.words.iter().copied().filter(|word| !keys.contains(word)).collect();
         inner.script(&text.join(" "));
+    }
+}
+
+/// Modules of Ansible that do what a program of the same kind does.
+fn ansible(simple: &Simple, inner: &mut Inner) {
+    let arguments = simple.values('a', "args").join(" ");
+    let value = |key: &str| arguments.split_whitespace().find_map(|word| word.strip_prefix(key));
+    for module in simple.values('m', "module-name") {
+        match module.rsplit('.').next().unwrap_or(module) {
+            "reboot" | "shutdown" => inner.program(["reboot"]),
+            "file" if value("state=") == Some("absent") => {
+                inner.program(["rm", "-rf", value("path=").or(value("dest=")).unwrap_or_default()]);
+            }
+            _ => {}
+        }
     }
 }
 

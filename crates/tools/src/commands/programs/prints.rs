@@ -103,6 +103,7 @@ fn prints_settings(simple: &Simple) -> bool {
         "ssh-agent" | "gpg-agent" | "dircolors" | "resize" | "getopt" | "tset" | "lesspipe"
     ) || simple.operands().take(2).any(|word| VERBS.contains(&word))
         && !matches!(simple.name(), "cat" | "echo" | "curl" | "wget" | "printf")
+        || simple.name() == "direnv" && simple.operand(0) == "export"
 }
 
 /// Whether a program prints what it gets from the network.

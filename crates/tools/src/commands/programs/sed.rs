@@ -8,8 +8,7 @@ use crate::commands::simple::Simple;
 
 pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     let mut scripts = simple.values('e', "expression");
-    let from_file = simple.has('f', "file");
-    if scripts.is_empty() && !from_file {
+    if scripts.is_empty() && file(simple).is_none() {
         scripts.extend(simple.operands().next());
     }
     for script in scripts {
@@ -20,7 +19,24 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     }
 }
 
-fn read(script: &str, inner: &mut Inner) {
+/// The file that its script is in. The letters behind `-i` are the end of a name.
+pub(super) fn file(simple: &Simple) -> Option<&str> {
+    let words = simple.arguments();
+    words.iter().enumerate().find_map(|(at, word)| {
+        let next = || words.get(at + 1).map(String::as_str);
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) =
+                long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let is_file = !name.is_empty() && name != "f" && "file".starts_with(name);
+            return is_file.then(|| value.or_else(next)).flatten();
+        }
+        let letters = word.strip_prefix('-')?;
+        let (_, value) = letters.split_once('f').filter(|(before, _)| !before.contains(['i', 'e', 'l']))?;
+        if value.is_empty() { next() } else { Some(value) }
+    })
+}
+
+pub(super) fn read(script: &str, inner: &mut Inner) {
     let mut characters = Characters::new(script);
     while let Some(character) = characters.raw() {
         match character {

@@ -91,6 +91,10 @@ pub(in crate::commands) fn source(simple: &Simple) -> Source {
             }
             _ => Source::Itself,
         },
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
+            super::awk::file(simple).map_or(Source::Itself, |file| from(Some(file)))
+        }
+        "sed" | "gsed" | "ssed" => super::sed::file(simple).map_or(Source::Itself, |file| from(Some(file))),
         "ed" | "ex" => Source::Input,
         "psql" | "mysql" | "mariadb" if !simple.values('f', "file").is_empty() => {
             from(simple.values('f', "file").first().copied())

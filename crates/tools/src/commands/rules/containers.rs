@@ -23,9 +23,9 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         return None;
     }
     // The words behind `run` and `exec` are those of another program.
-    let own = command
-        .operands()
-        .take_while(|word| !matches!(*word, "run" | "exec" | "build" | "logs" | "get" | "describe"));
+    let own = command.operands().take_while(|word| {
+        !matches!(*word, "run" | "exec" | "build" | "logs" | "get" | "describe" | "auth" | "explain")
+    });
     let mut own = own.take(4);
     let stops = matches!(command.name(), "kubectl" | "oc")
         && (command.says("scale") && command.values('\0', "replicas").contains(&"0")

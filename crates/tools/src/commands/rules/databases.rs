@@ -47,7 +47,7 @@ fn is_client(name: &str) -> bool {
 
 /// A statement that loses data.
 pub(in crate::commands) fn statement(text: &str) -> Option<Finding> {
-    let text = without_literals(&text.to_ascii_lowercase());
+    let text = without_comments(&without_literals(&text.to_ascii_lowercase()));
     let words: Vec<&str> =
         text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
     let follows = |first: &str, seconds: &[&str]| {
@@ -88,11 +88,24 @@ fn without_literals(statement: &str) -> String {
     kept.map(|(_, part)| *part).collect::<Vec<_>>().join(" ? ")
 }
 
+/// A statement without what stands between `/*` and `*/`.
+fn without_comments(statement: &str) -> String {
+    let mut parts = statement.split("/*");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept.push(' ');
+        kept.push_str(part.split_once("*/").map_or(part, |(_, rest)| rest));
+    }
+    kept
+}
+
 /// Commands of databases that do not speak SQL.
 fn of_other_stores(name: &str, text: &str) -> Option<Finding> {
     let lower = text.to_ascii_lowercase().replace("{ }", "{}");
     let lost = match name {
-        "redis-cli" => lower.contains("flushall") || lower.contains("flushdb"),
+        "redis-cli" => {
+            lower.contains("flushall") || lower.contains("flushdb") || lower.starts_with("shutdown")
+        }
         "mongosh" | "mongo" => {
             lower.contains("dropdatabase(")
                 || lower.contains(".drop(")
@@ -114,6 +127,17 @@ fn resets(command: &Simple) -> bool {
     };
     match command.name() {
         "dropdb" | "dropuser" => true,
+        "mongorestore" => command.has('\0', "drop"),
+        "pg_restore" => command.has('c', "clean"),
+        "etcdctl" => says(&["del"]) && (command.has('\0', "prefix") || command.has('\0', "from-key")),
+        "kafka-topics" | "kafka-topics.sh" => command.has('\0', "delete"),
+        "rabbitmqctl" => {
+            let deletes = |verb: &str| verb.starts_with("delete_") || verb.starts_with("purge_");
+            says(&["reset", "force_reset"]) || command.operands().any(deletes)
+        }
+        "nc" | "ncat" | "netcat" | "telnet" => {
+            command.input.as_ref().and_then(|input| of_other_stores("redis-cli", &input.text)).is_some()
+        }
         "mysqladmin" => says(&["drop"]),
         "rails" | "rake" => {
             says(&["db:drop", "db:reset", "db:purge", "db:drop:all", "db:schema:load", "db:truncate_all"])

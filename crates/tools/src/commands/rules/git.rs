@@ -32,6 +32,8 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "gc" => rest.iter().any(|word| word.starts_with("--prune=")),
         "prune" => !short('n'),
         "update-ref" => short('d'),
+        "read-tree" => has("--reset"),
+        "rm" => short('r') && (short('f') || has("--force")) && !has("--cached"),
         "worktree" => has("remove") && (has("--force") || short('f')),
         "submodule" => has("deinit") && (has("--force") || short('f')),
         _ => false,

@@ -33,7 +33,10 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
     }
     let changes = match command.name() {
         "hostnamectl" => command.operands().any(|verb| verb.starts_with("set-") || verb == "hostname"),
-        "timedatectl" => command.operands().any(|verb| verb.starts_with("set-")),
+        "tc" => {
+            command.operands().any(|verb| matches!(verb, "add" | "del" | "delete" | "replace" | "change"))
+        }
+        "timedatectl" | "localectl" => command.operands().any(|verb| verb.starts_with("set-")),
         "date" => command.has('s', "set"),
         "hwclock" => command.has('w', "systohc") || command.has('\0', "set"),
         "ip" => {

@@ -26,6 +26,12 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         {
             Some(finding("stop_service", "stops or changes a service"))
         }
+        "sv" if command.operands().any(|verb| matches!(verb, "down" | "exit" | "shutdown" | "term")) => {
+            Some(finding("stop_service", "stops or changes a service"))
+        }
+        "pm2" if command.operands().any(|verb| matches!(verb, "delete" | "stop" | "kill")) => {
+            Some(finding("stop_service", "stops or changes a service"))
+        }
         "crontab" if command.arguments().iter().all(|word| word != "-l") => {
             Some(finding("crontab", "changes what runs on a schedule"))
         }

@@ -88,13 +88,24 @@ fn targets(command: &Simple) -> Vec<&str> {
     match command.name() {
         "tee" | "sponge" => targets.extend(operands()),
         "patch" => targets.extend(operands().next()),
-        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" => {
+        // What is moved away is gone from where it was.
+        "mv" => {
+            targets.extend(operands());
+            targets.extend(command.values('t', "target-directory"));
+        }
+        "cp" | "install" | "ln" | "rsync" | "scp" => {
             targets.extend(operands().last());
             targets.extend(command.values('t', "target-directory"));
         }
         "sed" | "gsed" | "perl" | "ruby" if command.has('i', "in-place") => targets.extend(operands()),
-        "curl" => targets.extend(command.values('o', "output")),
-        "wget" => targets.extend(command.values('O', "output-document")),
+        "curl" => {
+            targets.extend(command.values('o', "output"));
+            targets.extend(command.values('\0', "output-dir"));
+        }
+        "wget" => {
+            targets.extend(command.values('O', "output-document"));
+            targets.extend(command.values('P', "directory-prefix"));
+        }
         "tar" | "unzip" => {
             let into = command.values('C', "directory").into_iter().chain(command.values('d', ""));
             targets.extend(into.map(|path| if path == "/" { "/etc/" } else { path }));

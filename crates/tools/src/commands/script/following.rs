@@ -42,6 +42,10 @@ impl Script {
             let reads = reads.filter(|_| !matches!(simple.by.as_deref(), Some("xargs" | "parallel")));
             let mut inner = self.inner(&mut simple, reads.as_deref());
             inner.scripts.extend(environment::scripts(&simple.environment).into_iter().map(Into::into));
+            if matches!(simple.name(), "export" | "declare" | "typeset" | "readonly") {
+                let kept = environment::scripts(simple.arguments());
+                inner.scripts.extend(kept.into_iter().filter(|text| !is_all_unknown(text)).map(Into::into));
+            }
             self.unpack(&simple, reads.as_deref());
             self.change_directory(&simple);
             // A function is what it does, whatever its name.
@@ -140,8 +144,8 @@ impl Script {
     /// Reads the function that a program's name calls, with its arguments.
     fn call(&mut self, simple: &Simple, reads: Option<Rc<Flow>>, here: &Here<'_>) -> Read<Flow> {
         let name = simple.name().to_owned();
-        let Some(text) = self.functions.get(&simple.path).filter(|_| !self.calling.contains(&name)).cloned()
-        else {
+        let text = self.functions.get(&simple.path).or_else(|| self.aliases.get(&simple.path));
+        let Some(text) = text.filter(|_| !self.calling.contains(&name)).cloned() else {
             return Ok(Flow::default());
         };
         self.calling.push(name);

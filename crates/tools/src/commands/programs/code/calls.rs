@@ -22,7 +22,9 @@ impl Scan<'_> {
             "getattr" | "__getattribute__" | "__dict__" | "globals" | "import_module" | "vars"
         );
         let starts = ["os", "subprocess", "pty", "child_process", "builtins"];
-        if looks_up && self.language == Language::Python && starts.iter().any(|module| self.says(module)) {
+        let imports =
+            |module: &&str| self.says(module) || self.pieces.iter().any(|piece| piece.text() == Some(module));
+        if looks_up && self.language == Language::Python && starts.iter().any(imports) {
             self.starts_programs = true;
             return self.cannot_be_seen(inner);
         }
@@ -70,6 +72,11 @@ impl Scan<'_> {
             }
             "unlink" | "unlinkSync" | "remove" => inner.program(["rm", &text()]),
             "delete" if self.owner(at) == Some("File") => inner.program(["rm", &text()]),
+            "include" | "include_once" | "require" | "require_once"
+                if self.language == Language::Php && text().contains("://") =>
+            {
+                inner.findings.push(finding("remote_script", "runs what it downloads"));
+            }
             "open" | "fopen" => self.opens(&arguments, inner),
             "writeFileSync" | "writeFile" | "appendFileSync" | "appendFile" | "file_put_contents" => {
                 inner.writes.push(text());
@@ -121,11 +128,33 @@ impl Scan<'_> {
 
     /// A function that starts programs may get another name: `from os import system as s`.
     fn mentioned(&mut self, name: &str, inner: &mut Inner) {
-        let renames = matches!(self.language, Language::Python | Language::Javascript)
+        let renames = matches!(self.language, Language::Python | Language::Javascript | Language::Ruby)
             && (STARTS.contains(&name) && !matches!(name, "shell" | "spawn")
                 || matches!(name, "run" | "call" | "exec")
                     && (self.code.contains("subprocess") || self.code.contains("child_process")));
         if renames && !self.renamed {
+            self.renamed = true;
+            let texts: Vec<&str> = self.pieces.iter().filter_map(Piece::text).collect();
+            texts::run_in_code(&texts, inner);
+        }
+    }
+
+    /// A function may also be called by a text with its name: `call_user_func("system", …)`, `os["exec".."ute"]`.
+    pub(super) fn named_in_texts(&mut self, inner: &mut Inner) {
+        let is_start = |text: &str| {
+            STARTS.contains(&text) && !matches!(text, "shell" | "spawn") || matches!(text, "exec" | "execute")
+        };
+        let mut joined = String::new();
+        let mut found = false;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => joined.push_str(text),
+                Piece::Sign('+' | '.') => {}
+                _ => joined.clear(),
+            }
+            found |= is_start(&joined) || piece.text().is_some_and(is_start);
+        }
+        if found && !self.renamed {
             self.renamed = true;
             let texts: Vec<&str> = self.pieces.iter().filter_map(Piece::text).collect();
             texts::run_in_code(&texts, inner);
@@ -221,6 +250,7 @@ impl Scan<'_> {
             Language::Python => matches!(name, "exec" | "eval"),
             Language::Javascript => matches!(name, "eval" | "Function"),
             Language::Php => matches!(name, "eval" | "assert"),
+            Language::Lua => matches!(name, "load" | "loadstring"),
             _ => matches!(name, "eval" | "instance_eval" | "class_eval" | "loadstring"),
         }
     }

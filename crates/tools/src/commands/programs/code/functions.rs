@@ -171,5 +171,10 @@ pub(super) fn is_of_interest(name: &str) -> bool {
                 | "request"
                 | "fetch"
                 | "get"
+                | "load"
+                | "include"
+                | "include_once"
+                | "require"
+                | "require_once"
         )
 }

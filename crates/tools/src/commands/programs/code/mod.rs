@@ -71,6 +71,10 @@ pub(super) fn scan(language: Language, code: &str, arguments: &[&str], inner: &m
     for at in 0..scan.pieces.len() {
         scan.piece(at, inner);
     }
+    scan.named_in_texts(inner);
+    if scan.deletes_what_it_lists() {
+        inner.findings.push(finding("find_delete", "deletes all files that a search finds"));
+    }
     if language == Language::Other {
         super::texts::run_in(code.lines(), inner);
     }
@@ -129,6 +133,16 @@ impl Scan<'_> {
                 && self.code.contains("net")
                 && self.code.contains("connect(")
                 && (self.code.contains("'net'") || self.code.contains("\"net\""))
+    }
+
+    /// Whether the code lists files and deletes files. It does that with all that it lists.
+    fn deletes_what_it_lists(&self) -> bool {
+        const LISTS: [&str; 9] =
+            ["glob", "rglob", "walk", "iterdir", "scandir", "listdir", "readdir", "readdirSync", "iglob"];
+        let deletes = ["unlink", "unlinkSync"].iter().any(|name| self.says(name))
+            || self.code.contains("os.remove(")
+            || self.pieces.iter().any(|piece| piece.text() == Some("unlink"));
+        deletes && LISTS.iter().any(|name| self.says(name))
     }
 
     /// The name before a name, as in `os.system`.
