@@ -201,7 +201,7 @@ async fn bind(
         rate_limit: config.rate_limit,
         unknown_fields: config.unknown_fields,
         backups: Some(backups),
-        sandbox,
+        sandbox: Some(sandbox),
     };
     match Server::bind(listen, options).await {
         Ok(server) => Ok((server, engine)),
@@ -237,20 +237,31 @@ pub(crate) fn supervisor() -> Supervisor {
     Supervisor::this_program(&[SUPERVISOR])
 }
 
-/// The built-in tools. Says in the log what confines their commands, if anything does not.
+/// The built-in tools, and what confines their commands.
 fn tools(
     mut settings: Settings,
     approvals: Approvals,
     limits: WorkspaceLimits,
     home: &Home,
     store: &SqliteStore,
-) -> Result<(Toolbox, Report)> {
+) -> Result<(Toolbox, Sandbox)> {
     let database = store.files();
     own_files::refuse_writable(&settings, home, &database)?;
     settings.hidden.push(home.path().to_owned());
     settings.hidden.extend(database);
     let sandbox = Sandbox::new(settings, supervisor());
-    let report = sandbox.report().clone();
+    let told = sandbox.clone();
+    tokio::task::spawn_blocking(move || tell_what_is_missing(told.report()));
+    let tools = Toolbox::builtin(petasos_tools::Options {
+        workspaces: Workspaces::new(home.workspaces()).with_limits(limits),
+        sandbox: sandbox.clone(),
+        approvals,
+    });
+    Ok((tools, sandbox))
+}
+
+/// Says in the log what does not confine commands.
+fn tell_what_is_missing(report: &Report) {
     match (&report.missing, report.fallback) {
         (Some(missing), Fallback::Refuse) => {
             tracing::warn!(missing, "agents cannot run commands; see petasos doctor");
@@ -268,12 +279,6 @@ fn tools(
             }
         }
     }
-    let tools = Toolbox::builtin(petasos_tools::Options {
-        workspaces: Workspaces::new(home.workspaces()).with_limits(limits),
-        sandbox,
-        approvals,
-    });
-    Ok((tools, report))
 }
 
 /// Says why an address cannot be listened on, and what to do.

@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use crate::backend;
 use crate::error::{Error, Result};
@@ -142,19 +143,41 @@ pub struct Sandbox {
 struct Shared {
     settings: Settings,
     supervisor: Supervisor,
+    found: OnceLock<Found>,
+}
+
+/// What the system can do, found out by trying it.
+#[derive(Debug)]
+struct Found {
     report: Report,
     namespaces: Option<Namespaces>,
     groups: Option<&'static Groups>,
 }
 
+impl Shared {
+    /// Tries it with the first call, which other calls wait for.
+    fn found(&self) -> &Found {
+        self.found.get_or_init(|| {
+            let wanted = self.settings.kernel.namespaces && self.settings.backend == Backend::Landlock;
+            let namespaces = if wanted { self.supervisor.namespaces() } else { None };
+            let groups = Groups::find();
+            let report = Report::of(&self.settings, namespaces, groups.is_some());
+            Found { report, namespaces, groups }
+        })
+    }
+}
+
 impl Sandbox {
-    /// Looks at what the system can do, once.
+    /// Begins to look at what the system can do, on a thread of its own: that starts processes, and a server must not
+    /// wait for it with its own start.
     pub fn new(settings: Settings, supervisor: Supervisor) -> Self {
-        let wanted = settings.kernel.namespaces && settings.backend == Backend::Landlock;
-        let namespaces = if wanted { supervisor.namespaces() } else { None };
-        let groups = Groups::find();
-        let report = Report::of(&settings, namespaces, groups.is_some());
-        Sandbox { shared: Arc::new(Shared { settings, supervisor, report, namespaces, groups }) }
+        let shared = Arc::new(Shared { settings, supervisor, found: OnceLock::new() });
+        let looking = Arc::clone(&shared);
+        // Without a thread, the first who needs to know finds out.
+        let _ = thread::Builder::new().name("sandbox-look".to_owned()).spawn(move || {
+            looking.found();
+        });
+        Sandbox { shared }
     }
 
     /// How commands are run.
@@ -162,9 +185,9 @@ impl Sandbox {
         &self.shared.settings
     }
 
-    /// What the system can do of it.
+    /// What the system can do of it. Blocks for the few milliseconds after [`Sandbox::new`] until that is known.
     pub fn report(&self) -> &Report {
-        &self.shared.report
+        &self.shared.found().report
     }
 
     /// Starts a command. Must be called within a Tokio runtime.
@@ -238,21 +261,21 @@ impl Sandbox {
         }
         let backend = self.backend(command.confine)?;
         let streams = command.streams;
-        let Shared { settings, namespaces, .. } = self.shared.as_ref();
-        Ok((backend::job(backend, settings, *namespaces, command), streams))
+        let namespaces = self.shared.found().namespaces;
+        Ok((backend::job(backend, &self.shared.settings, namespaces, command), streams))
     }
 
     /// Makes a control group for a job, if there can be one.
     fn group(&self, job: &mut Job) -> Result<Option<Group>> {
-        let Some(groups) = self.shared.groups else { return Ok(None) };
+        let Some(groups) = self.shared.found().groups else { return Ok(None) };
         let group = groups.make(&job.limits)?;
         job.group = Some(group.path().to_owned());
         Ok(Some(group))
     }
 
     fn backend(&self, confine: Confine) -> Result<&Backend> {
-        let Shared { settings, report, .. } = self.shared.as_ref();
-        match (&report.missing, confine, settings.fallback) {
+        let settings = &self.shared.settings;
+        match (&self.report().missing, confine, settings.fallback) {
             (_, Confine::Not, _) | (Some(_), _, Fallback::Unconfined) => Ok(&Backend::Unconfined),
             (None, _, _) => Ok(&settings.backend),
             (Some(missing), _, Fallback::Refuse) => Err(Error::CannotConfine { missing: missing.clone() }),

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::auth::Administers;
 use crate::openapi::{Api, Operation};
+use crate::problem::Problem;
 use crate::server::App;
 
 pub(crate) fn api() -> Api {
@@ -47,10 +48,14 @@ struct Promise {
     by: Option<&'static str>,
 }
 
-async fn about(_: Administers, State(app): State<App>) -> Json<About> {
-    let report = &app.settings.sandbox;
+async fn about(_: Administers, State(app): State<App>) -> Result<Json<About>, Problem> {
+    let sandbox = app.settings.sandbox.clone();
+    // Right after the start it is still being found out.
+    let report = move || sandbox.map(|sandbox| sandbox.report().clone()).unwrap_or_default();
+    let report =
+        tokio::task::spawn_blocking(report).await.map_err(|error| Problem::internal(&error.to_string()))?;
     let promises = report.promises.iter();
     let promises = promises.map(|told| Promise { promise: told.promise, kept: told.kept, by: told.by });
     let sandbox = Sandbox { level: report.level(), backend: report.backend, promises: promises.collect() };
-    Json(About { version: env!("CARGO_PKG_VERSION"), sandbox })
+    Ok(Json(About { version: env!("CARGO_PKG_VERSION"), sandbox }))
 }

@@ -48,8 +48,8 @@ pub struct Options {
     pub rate_limit: Option<RateLimit>,
     /// What makes backups; none if the store cannot copy itself.
     pub backups: Option<Backups>,
-    /// What confines commands of agents.
-    pub sandbox: petasos_sandbox::Report,
+    /// What confines commands of agents; none where there are none.
+    pub sandbox: Option<petasos_sandbox::Sandbox>,
     /// What happens to fields of a body that mean nothing.
     pub unknown_fields: UnknownFields,
 }
@@ -108,7 +108,7 @@ pub(crate) struct Settings {
     pub(crate) metrics: Metrics,
     pub(crate) limiter: Option<Limiter>,
     pub(crate) backups: Option<Backups>,
-    pub(crate) sandbox: petasos_sandbox::Report,
+    pub(crate) sandbox: Option<petasos_sandbox::Sandbox>,
     /// The fields that bodies may have.
     pub(crate) known_fields: KnownFields,
     /// What happens to the others.

@@ -88,7 +88,7 @@ pub struct Setup {
     /// Where events go that neither session nor agent sends anywhere.
     pub event_webhook_url: Option<String>,
     /// What is said about the confinement of commands.
-    pub sandbox: petasos_sandbox::Report,
+    pub sandbox: Option<petasos_sandbox::Sandbox>,
     /// What happens to fields of a body that mean nothing.
     pub unknown_fields: UnknownFields,
 }
@@ -121,7 +121,7 @@ impl Default for Setup {
             deliveries: DeliverySettings::default(),
             delivery_token: None,
             event_webhook_url: None,
-            sandbox: petasos_sandbox::Report::default(),
+            sandbox: None,
             unknown_fields: UnknownFields::default(),
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// What a server tells whose kernel is like that.
 async fn promises(kernel: Kernel) -> Value {
     let sandbox = Sandbox::new(Settings { kernel, ..Settings::default() }, Supervisor::of_tests());
-    let setup = Setup { sandbox: sandbox.report().clone(), ..Setup::default() };
+    let setup = Setup { sandbox: Some(sandbox), ..Setup::default() };
     let server = TestServer::start_with(setup).await;
     let key = json!({ "tenant": "globex" });
     let key = server.client.post("/v1/keys", key).await.expect(201)["key"].as_str().unwrap().to_owned();
