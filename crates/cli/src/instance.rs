@@ -44,6 +44,7 @@ pub(crate) struct Instance {
     agent_files: AgentFiles,
     routine_files: RoutineFiles,
     user_code: UserCode,
+    sandbox: Sandbox,
 }
 
 impl Instance {
@@ -57,11 +58,11 @@ impl Instance {
         user_code: UserCode,
     ) -> Result<Instance> {
         match bind(config, store.clone(), home, listen, admin_key, &user_code).await {
-            Ok((server, engine)) => {
+            Ok((server, engine, sandbox)) => {
                 let mut agent_files = AgentFiles::new(home.agents());
                 agent_files.sync(&engine).await;
                 let routine_files = RoutineFiles::new(home.routines());
-                Ok(Instance { server, engine, store, agent_files, routine_files, user_code })
+                Ok(Instance { server, engine, store, agent_files, routine_files, user_code, sandbox })
             }
             Err(error) => {
                 store.close().await.context("close the store")?;
@@ -102,7 +103,9 @@ impl Instance {
 
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken, grace: Grace) -> Stopped {
-        let Instance { server, engine, store, agent_files, routine_files, user_code } = self;
+        let Instance { server, engine, store, agent_files, routine_files, user_code, sandbox } = self;
+        // This starts processes, so it comes when the server is there already.
+        tokio::task::spawn_blocking(move || tell_what_is_missing(sandbox.report()));
         let watching = tokio::spawn(agent_files.watch(engine.clone()));
         let watching_routines = tokio::spawn(routine_files.watch(engine.clone()));
         let serving = async {
@@ -144,7 +147,7 @@ async fn bind(
     listen: &str,
     admin_key: SecretString,
     user_code: &UserCode,
-) -> Result<(Server, Engine)> {
+) -> Result<(Server, Engine, Sandbox)> {
     let client = petasos_net::Client::new(&config.net);
     let mcp = McpServers::new(
         config.mcp_servers,
@@ -201,10 +204,10 @@ async fn bind(
         rate_limit: config.rate_limit,
         unknown_fields: config.unknown_fields,
         backups: Some(backups),
-        sandbox: Some(sandbox),
+        sandbox: Some(sandbox.clone()),
     };
     match Server::bind(listen, options).await {
-        Ok(server) => Ok((server, engine)),
+        Ok(server) => Ok((server, engine, sandbox)),
         Err(petasos_server::Error::Bind { address, source }) => Err(bind_problem(&address, source)),
         Err(error) => Err(error.into()),
     }
@@ -250,8 +253,6 @@ fn tools(
     settings.hidden.push(home.path().to_owned());
     settings.hidden.extend(database);
     let sandbox = Sandbox::new(settings, supervisor());
-    let told = sandbox.clone();
-    tokio::task::spawn_blocking(move || tell_what_is_missing(told.report()));
     let tools = Toolbox::builtin(petasos_tools::Options {
         workspaces: Workspaces::new(home.workspaces()).with_limits(limits),
         sandbox: sandbox.clone(),

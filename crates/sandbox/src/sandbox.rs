@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use crate::backend;
 use crate::error::{Error, Result};
@@ -168,16 +167,9 @@ impl Shared {
 }
 
 impl Sandbox {
-    /// Begins to look at what the system can do, on a thread of its own: that starts processes, and a server must not
-    /// wait for it with its own start.
+    /// Starts nothing yet: with the first command, or the first [`Sandbox::report`], it looks at what the system can do.
     pub fn new(settings: Settings, supervisor: Supervisor) -> Self {
-        let shared = Arc::new(Shared { settings, supervisor, found: OnceLock::new() });
-        let looking = Arc::clone(&shared);
-        // Without a thread, the first who needs to know finds out.
-        let _ = thread::Builder::new().name("sandbox-look".to_owned()).spawn(move || {
-            looking.found();
-        });
-        Sandbox { shared }
+        Sandbox { shared: Arc::new(Shared { settings, supervisor, found: OnceLock::new() }) }
     }
 
     /// How commands are run.
@@ -185,7 +177,8 @@ impl Sandbox {
         &self.shared.settings
     }
 
-    /// What the system can do of it. Blocks for the few milliseconds after [`Sandbox::new`] until that is known.
+    /// What the system can do of it. The first call starts processes to find out, and blocks for
+    /// some milliseconds.
     pub fn report(&self) -> &Report {
         &self.shared.found().report
     }

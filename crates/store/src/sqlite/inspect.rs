@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use rusqlite::ErrorCode;
+use rusqlite::{Connection, ErrorCode};
 
 use super::columns::failed;
 use super::{connection, migrate, wal};
@@ -57,9 +57,11 @@ pub(super) fn inspect(path: &Path) -> Result<Found> {
     if let Some(problem) = header_problem(&header, &log).or_else(|| size_problem(&header, length, &log)) {
         return Err(corrupt(problem));
     }
-    check_schema(path, log.page_count.is_some())?;
+    let opened = connection::open_to_inspect(path, log.page_count.is_some());
+    let connection = opened.map_err(|error| sqlite_problem(path, error))?;
+    check_schema(path, &connection)?;
     if length <= READ_WHOLE {
-        check_whole(path, log.page_count.is_some())?;
+        check_whole(path, &connection)?;
     }
     Ok(Found::Database)
 }
@@ -96,13 +98,9 @@ fn size_problem(header: &[u8], length: u64, log: &wal::Wal) -> Option<String> {
 }
 
 /// Whether SQLite can read the schema, and finds there what a database of its version contains.
-fn check_schema(path: &Path, has_log: bool) -> Result<()> {
+fn check_schema(path: &Path, connection: &Connection) -> Result<()> {
     let known = migrate::known_version();
-    let read = || {
-        let connection = connection::open_to_inspect(path, has_log)?;
-        let found = migrate::version(&connection)?;
-        rusqlite::Result::Ok((found, migrate::schema(&connection)?))
-    };
+    let read = || rusqlite::Result::Ok((migrate::version(connection)?, migrate::schema(connection)?));
     let (found, schema) = read().map_err(|error| sqlite_problem(path, error))?;
     if found > known {
         return Err(Error::Newer { path: path.to_owned(), found, known });
@@ -120,12 +118,9 @@ fn check_schema(path: &Path, has_log: bool) -> Result<()> {
 }
 
 /// Whether every page is what it should be, and every index says the same as its table.
-fn check_whole(path: &Path, has_log: bool) -> Result<()> {
-    let read = || {
-        let connection = connection::open_to_inspect(path, has_log)?;
-        connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
-    };
-    match read().map_err(|error| sqlite_problem(path, error))?.as_str() {
+fn check_whole(path: &Path, connection: &Connection) -> Result<()> {
+    let read = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+    match read.map_err(|error| sqlite_problem(path, error))?.as_str() {
         "ok" => Ok(()),
         problem => Err(Error::Corrupt { path: path.to_owned(), problem: problem.to_owned() }),
     }
