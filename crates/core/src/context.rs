@@ -3,7 +3,7 @@
 //! Every tool call has exactly one result here, in the order of the calls, whatever order the log has and
 //! whether or not the call was ever carried out: providers refuse anything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,8 @@ use crate::compaction::{shortened, summary_message};
 use crate::event::{
     Block, Compacted, Event, MessagePlace, Payload, StopReason, ToolResultTransformed, joined_text,
 };
-use crate::model::{AssistantPart, Message, ToolOutcome};
+use crate::failed_calls::{FailedCalls, call_key};
+use crate::model::{AssistantPart, Message, Opaque, ToolOutcome};
 use crate::weight;
 
 /// What is said of a call that nobody answered before the conversation went on.
@@ -35,6 +36,12 @@ pub struct Context {
     fresh: bool,
     /// The calls of the last assistant message, until all have results.
     open: Vec<OpenCall>,
+    /// The failed calls of the newest turn, which the model is told about when it repeats them.
+    failed: FailedCalls,
+    /// The model calls so far, by which answers are told apart.
+    answers: u32,
+    /// What the provider wants back with the calls of the last answer that are still to come.
+    call_data: VecDeque<Option<Opaque>>,
     /// Calls whose results came from outside and that the model has not answered yet.
     from_outside: Vec<String>,
     /// What was said during a turn and no model call has seen yet.
@@ -61,6 +68,8 @@ pub struct Context {
 struct OpenCall {
     id: String,
     name: String,
+    /// Names what was called, for [`FailedCalls`].
+    key: u64,
     result: Option<(Vec<Block>, bool)>,
 }
 
@@ -177,6 +186,7 @@ impl Context {
                 self.close_calls(at, NOT_EXECUTED);
                 self.messages.push((at, Message::User(message.content.clone())));
                 self.opened_by = at;
+                self.failed = FailedCalls::default();
                 self.task = joined_text(&message.content);
             }
             Payload::PersonMessage(message) => self.aside(at, message.told()),
@@ -193,12 +203,14 @@ impl Context {
             }
             Payload::ModelStarted(started) => {
                 self.begin_message(at);
+                self.answers = self.answers.saturating_add(1);
                 for sequence in &started.takes_up {
                     if let Some(content) = self.steers.remove(sequence) {
                         self.messages.push((at, Message::User(content)));
                     }
                 }
             }
+            Payload::ModelFinished(finished) => self.call_data = finished.call_data.iter().cloned().collect(),
             Payload::MessageSeeded {} => self.begin_message(at),
             Payload::RunOpened(opened) => self.run = Some(opened.job.instructions()),
             Payload::RunReminded(reminded) => {
@@ -301,6 +313,7 @@ impl Context {
         self.close_calls(at, NOT_EXECUTED);
         self.messages.push((at, Message::User(vec![Block::text(text.clone())])));
         self.opened_by = at;
+        self.failed = FailedCalls::default();
         self.task = text;
     }
 
@@ -327,12 +340,17 @@ impl Context {
     }
 
     fn call(&mut self, at: u64, id: &str, name: &str, input: Map<String, Value>) {
-        self.say(at, AssistantPart::ToolCall { id: id.to_owned(), name: name.to_owned(), input });
-        self.open.push(OpenCall { id: id.to_owned(), name: name.to_owned(), result: None });
+        let opaque = self.call_data.pop_front().flatten();
+        let key = call_key(name, &input);
+        self.say(at, AssistantPart::ToolCall { id: id.to_owned(), name: name.to_owned(), input, opaque });
+        self.open.push(OpenCall { id: id.to_owned(), name: name.to_owned(), key, result: None });
     }
 
-    fn result(&mut self, id: &str, content: Vec<Block>, is_error: bool) {
+    fn result(&mut self, id: &str, mut content: Vec<Block>, is_error: bool) {
         if let Some(call) = self.open.iter_mut().find(|call| call.id == id && call.result.is_none()) {
+            self.failed.note(call.key, &call.name, is_error, self.answers);
+            let warning = self.failed.warning(call.key).filter(|_| is_error);
+            content.extend(warning.map(|text| Block::text(format!("\n\n{text}"))));
             call.result = Some((content, is_error));
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 pub use crate::argument_schema::ArgumentSchema;
 use crate::event::{Block, CutShort};
+use crate::model_settings::ModelSettings;
 
 /// Tokens of one or many model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,10 +51,13 @@ impl std::ops::AddAssign for Usage {
 }
 
 /// What a provider wants back, unread, to continue its own reasoning.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opaque {
     /// The wire format that it belongs to; others must leave it out.
     pub format: String,
+    /// The provider that it came from, which alone gets it back; any that speaks the format if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// The data itself.
     pub data: Value,
 }
@@ -100,6 +104,8 @@ pub enum AssistantPart {
         name: String,
         /// Its arguments.
         input: Map<String, Value>,
+        /// What the provider wants back with the call, its own id of it among that.
+        opaque: Option<Opaque>,
     },
 }
 
@@ -129,8 +135,8 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The tools on offer.
     pub tools: Vec<Arc<ToolSpec>>,
-    /// The most tokens to write, if there is a wish.
-    pub max_output_tokens: Option<u64>,
+    /// How the model is asked.
+    pub settings: ModelSettings,
 }
 
 /// A model's finished answer.
@@ -142,6 +148,8 @@ pub struct Answer {
     pub usage: Usage,
     /// Why it stopped.
     pub stop: Stop,
+    /// Settings that the request had no field for.
+    pub left_out: Vec<&'static str>,
 }
 
 /// A part of a model's answer.
@@ -162,6 +170,8 @@ pub enum AnswerPart {
         name: String,
         /// The arguments as text; empty means none.
         arguments: String,
+        /// What the provider wants back with the call, its own id of it among that.
+        opaque: Option<Opaque>,
     },
 }
 
@@ -179,7 +189,7 @@ pub enum Stop {
 }
 
 impl Stop {
-    /// Why the answer is not all that the model wanted to say, if it is not. The calls of such an answer are not made.
+    /// Why the answer is not all that the model wanted to say, if it is not.
     pub fn cut_short(self) -> Option<CutShort> {
         match self {
             Stop::EndTurn | Stop::ToolUse => None,

@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::agent::{McpServer, ToolEntry, built_in_tools};
 use crate::ids::{AgentId, RoutineId, TenantId};
+use crate::model_settings::ModelSettings;
 
 /// A routine as it is kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,6 +91,9 @@ impl<'de> Deserialize<'de> for RoutineAgent {
 pub struct InlineAgent {
     /// The model, as `provider/model`.
     pub model: String,
+    /// How the model is asked.
+    #[serde(default, alias = "model_settings", skip_serializing_if = "ModelSettings::is_empty")]
+    pub model_settings: ModelSettings,
     /// What it is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::SessionId;
+use crate::model_settings::{InvalidSetting, ModelSettings, ModelSettingsChange, model_problem};
 
 /// The settings of a session. They are in the log, so the values of secret options are not among them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -25,6 +26,12 @@ pub struct SessionSettings {
     /// Whose subagent the session is, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<ThreadSettings>,
+    /// The model, in place of the agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How the model is asked, over what the agent says.
+    #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
+    pub model_settings: ModelSettings,
     /// Whether nobody is there to be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
@@ -67,6 +74,29 @@ pub struct EnabledTool {
 }
 
 impl SessionSettings {
+    /// The settings after a change of the model and of how it is asked. The error names the field.
+    pub fn with_model(
+        &self,
+        model: Option<Option<String>>,
+        settings: Option<ModelSettingsChange>,
+    ) -> Result<SessionSettings, InvalidSetting> {
+        let mut changed = self.clone();
+        if let Some(model) = model {
+            if let Some(problem) = model.as_deref().and_then(model_problem) {
+                return Err(InvalidSetting { name: "model".to_owned(), problem });
+            }
+            changed.model = model;
+        }
+        if let Some(change) = settings {
+            let named = |InvalidSetting { name, problem }| {
+                let dot = if name.is_empty() { "" } else { "." };
+                InvalidSetting { name: format!("modelSettings{dot}{name}"), problem }
+            };
+            changed.model_settings = self.model_settings.changed(change).map_err(named)?;
+        }
+        Ok(changed)
+    }
+
     /// Whether the application runs this tool.
     pub fn is_client_tool(&self, name: &str) -> bool {
         self.client_tools.iter().any(|tool| tool.name == name)

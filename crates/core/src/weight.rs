@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::event::Block;
-use crate::model::{AssistantPart, Message, ToolOutcome};
+use crate::model::{AssistantPart, Message, Opaque, ToolOutcome};
 
 /// Bytes of one message.
 pub(crate) fn of_message(message: &Message) -> usize {
@@ -33,13 +33,17 @@ fn of_block(block: &Block) -> usize {
 
 fn of_part(part: &AssistantPart) -> usize {
     let said = match part {
-        AssistantPart::Thinking { text, opaque } => {
-            text.len() + opaque.as_ref().map_or(0, |opaque| of_json(&opaque.data))
-        }
+        AssistantPart::Thinking { text, opaque } => text.len() + of_opaque(opaque.as_ref()),
         AssistantPart::Text(text) => text.len(),
-        AssistantPart::ToolCall { id, name, input } => id.len() + name.len() + of_fields(input),
+        AssistantPart::ToolCall { id, name, input, opaque } => {
+            id.len() + name.len() + of_fields(input) + of_opaque(opaque.as_ref())
+        }
     };
     size_of::<AssistantPart>() + said
+}
+
+fn of_opaque(opaque: Option<&Opaque>) -> usize {
+    opaque.map_or(0, |opaque| of_json(&opaque.data))
 }
 
 fn of_outcome(outcome: &ToolOutcome) -> usize {

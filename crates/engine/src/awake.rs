@@ -212,14 +212,14 @@ impl Actor {
 
 /// The bounds of a session's turns, with how much its model can read. A subagent may make fewer model calls than the
 /// session that it works for.
-fn limits_of(shared: &Shared, agent: &AgentDefinition, state: &State) -> Limits {
+pub(super) fn limits_of(shared: &Shared, agent: &AgentDefinition, state: &State) -> Limits {
     let is_thread = state.settings.as_ref().is_some_and(|settings| settings.thread.is_some());
     let limits = &shared.limits;
     Limits {
         turn_model_calls: if is_thread { limits.thread_model_calls } else { limits.turn_model_calls },
         // Nobody could be asked for a subagent.
         at_budget: if is_thread { AtBudget::Stop } else { limits.at_budget },
-        context_tokens: Some(shared.models.catalog().compact_at(&agent.model)),
+        context_tokens: Some(shared.models.catalog().compact_at(state.model(agent))),
         ..*limits
     }
 }

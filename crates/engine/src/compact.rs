@@ -11,6 +11,7 @@ use petasos_core::compaction::{self, Budget, Plan};
 use petasos_core::context::Context;
 use petasos_core::event::{Block, Compacted, Failure, ModelFinished};
 use petasos_core::model::{Answer, AnswerPart, Message, Request};
+use petasos_core::model_settings::ModelSettings;
 use petasos_core::step::Input;
 use petasos_core::tokens::{ContextSize, of_text};
 use petasos_models::Delta;
@@ -74,7 +75,7 @@ impl Compaction {
         {
             self.context.transform_result(&transformed);
         }
-        let mut compact_at = self.around.shared.models.catalog().compact_at(&self.around.agent.model);
+        let mut compact_at = self.around.shared.models.catalog().compact_at(self.around.model());
         if self.refused {
             // What was refused is too long, whatever we believe about the model.
             compact_at = compact_at.min(self.size.tokens() / 4 * 3);
@@ -99,7 +100,7 @@ impl Compaction {
 
     /// A summary by the model, or a plain one if it fails; and the model call for the log.
     async fn summarise(&self, messages: &[Message]) -> (String, ModelFinished) {
-        let model = self.around.agent.model.clone();
+        let model = self.around.model().to_owned();
         let finished = ModelFinished { call: self.call, model, ..ModelFinished::default() };
         match self.ask(messages).await {
             Ok(answer) => {
@@ -118,13 +119,23 @@ impl Compaction {
         }
     }
 
+    /// The session's settings, but for those that are about its own answers.
+    fn settings(&self, most: u64) -> ModelSettings {
+        ModelSettings {
+            max_output_tokens: Some(most),
+            stop_sequences: None,
+            thinking_budget_tokens: None,
+            ..self.around.model_settings()
+        }
+    }
+
     async fn ask(&self, messages: &[Message]) -> Result<Answer, Failure> {
         let failure =
             |error: petasos_models::Error| Failure { code: error.code.to_owned(), message: error.message };
         spending::check(&self.around.shared, &self.around.header, &self.around.allowances).await?;
         let catalog = self.around.shared.models.catalog();
-        let (model, name) = self.around.shared.models.resolve(&self.around.agent.model).map_err(failure)?;
-        let window = catalog.context_window(&self.around.agent.model);
+        let (model, name) = self.around.shared.models.resolve(self.around.model()).map_err(failure)?;
+        let window = catalog.context_window(self.around.model());
         let readable = if self.refused { window.min(self.size.tokens() / 2) } else { window };
         // At two characters for a token it fits in any language that has an alphabet, with room for the answer.
         let most = usize::try_from(readable.saturating_mul(2).min(MAX_TRANSCRIPT)).unwrap_or(usize::MAX);
@@ -135,15 +146,15 @@ impl Compaction {
             system: INSTRUCTIONS.to_owned(),
             messages: vec![Message::User(vec![Block::text(transcript)])],
             tools: Vec::new(),
-            max_output_tokens: Some(most),
+            settings: self.settings(most),
         });
         while let Some(delta) = stream.next().await {
             if let Delta::Finished(mut answer) = delta.map_err(failure)? {
-                answer.usage.cost_nanos = catalog.cost_nanos(&self.around.agent.model, &answer.usage);
+                answer.usage.cost_nanos = catalog.cost_nanos(self.around.model(), &answer.usage);
                 return Ok(answer);
             }
         }
-        let message = format!("{} ended its answer without finishing it.", self.around.agent.model);
+        let message = format!("{} ended its answer without finishing it.", self.around.model());
         Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
     }
 }

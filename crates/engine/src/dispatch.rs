@@ -39,7 +39,7 @@ impl ToolRun {
                 "delegate_task is only for calls of your own; nothing else can make one.",
             );
         }
-        let planned = self.around.planner().await.call(tool, &Value::Object(input).to_string(), 1).await;
+        let planned = self.around.planner().await.call(tool, Ok(input), 1).await;
         let may_run = |permission: &Permission, tool: &str| match permission {
             Permission::Run => true,
             Permission::Ask => self.around.allowed.contains(tool),

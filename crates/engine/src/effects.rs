@@ -249,6 +249,7 @@ impl Actor {
         let (instructions, options) = (&self.agent.instructions, &self.agent.options);
         let instructions = agent_option::fill_in(instructions, options, &around.settings.options);
         let task = self.shared.tasks.spawn(Box::pin(model_call::run(model_call::ModelCall {
+            model: around.model().to_owned(),
             around,
             feed: Arc::clone(&self.feed),
             live_call,

@@ -1,6 +1,7 @@
 //! What a caller of the engine can be told.
 
 use petasos_core::agent::InvalidDefinition;
+use petasos_core::model_settings::InvalidSetting;
 use petasos_core::step::Refusal;
 
 use crate::routines::Mismatch;
@@ -118,6 +119,13 @@ pub enum Error {
     /// The store failed. The cause is for the log, not for the caller.
     #[error("the store failed")]
     Store(#[source] petasos_store::Error),
+}
+
+impl Error {
+    /// A setting of a model cannot be used.
+    pub(crate) fn setting(invalid: InvalidSetting) -> Self {
+        Error::Invalid { field: invalid.name, problem: invalid.problem }
+    }
 }
 
 impl From<petasos_store::Error> for Error {

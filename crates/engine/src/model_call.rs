@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use futures_util::{FutureExt, StreamExt};
 use petasos_core::context;
 use petasos_core::event::{Block, Failure};
-use petasos_core::model::{Answer, AnswerPart, Message, Request};
+use petasos_core::model::{Answer, AnswerPart, Message, Request, Stop};
+use petasos_core::model_settings::ModelSettings;
 use petasos_core::step::{Input, PlannedAnswer};
 use petasos_hooks::{HookEvent, Observation, TurnStart};
 use petasos_models::Delta;
@@ -51,20 +52,22 @@ pub(crate) struct ModelCall {
     pub(crate) injected: Option<String>,
     /// Secrets that the user has given and that are here no more.
     pub(crate) lost_secrets: Vec<String>,
+    /// The model that is asked, or that was asked last.
+    pub(crate) model: String,
     pub(crate) effect: u64,
     pub(crate) reports: mpsc::UnboundedSender<Report>,
 }
 
 /// Carries out a model call and reports what came of it, whatever happens on the way.
 pub(crate) async fn run(mut job: ModelCall) {
-    let (session_id, model, call) = (&job.around.header.id, &job.around.agent.model, job.call);
+    let (session_id, model, call) = (&job.around.header.id, job.around.model(), job.call);
     let span = tracing::info_span!("model_call", %session_id, model, call);
     let executed = AssertUnwindSafe(job.execute()).catch_unwind().instrument(span).await;
     let outcome = executed.unwrap_or_else(|_| {
         let message = "The model call ended in a bug of petasos; please report it.".to_owned();
         Err(Failure { code: "internal".to_owned(), message })
     });
-    let input = Input::ModelFinished { call: job.call, model: job.around.agent.model.clone(), outcome };
+    let input = Input::ModelFinished { call: job.call, model: job.model, outcome };
     // Nobody listens if the session was stopped in the meantime.
     drop(job.reports.send(Report::Ended { effect: job.effect, input, injected: job.injected }));
 }
@@ -102,8 +105,8 @@ impl ModelCall {
             self.injected = Some(hooks.pre_llm_call(&self.around.turn, start).await.unwrap_or_default());
         }
         let mut answer = self.ask().await?;
-        if answer.stop.cut_short().is_some() {
-            // They may be cut off too and are not made, so no hook hears of them.
+        if answer.stop == Stop::Refusal {
+            // They are not made, so no hook hears of them.
             answer.parts.retain(|part| !matches!(part, AnswerPart::ToolCall { .. }));
         }
         let has_calls = answer.parts.iter().any(|part| matches!(part, AnswerPart::ToolCall { .. }));
@@ -119,23 +122,60 @@ impl ModelCall {
         Ok(plan::plan(&self.around.planner().await, answer).await)
     }
 
+    /// Asks the model, and those that stand in for it in their order while one fails before it has said anything.
     async fn ask(&mut self) -> Result<Answer, Failure> {
         let Surroundings { shared, header, allowances, .. } = &self.around;
         spending::check(shared, header, allowances).await?;
-        let (model, name) = self.around.shared.models.resolve(&self.around.agent.model).map_err(failure)?;
-        let request = Request {
-            model: name,
+        let settings = self.around.model_settings();
+        let mut request = Request {
+            model: String::new(),
             system: std::mem::take(&mut self.system),
             messages: self.messages_with_injected().await,
             tools: self.around.planner().await.offered(),
-            max_output_tokens: None,
+            settings,
         };
+        let mut others = request.settings.fallback_models.take().unwrap_or_default().into_iter();
+        let mut failed: Vec<String> = Vec::new();
+        loop {
+            let other = others.next();
+            // The last one to be asked takes the request as it is.
+            let asked =
+                if other.is_some() { request.clone() } else { std::mem::replace(&mut request, nothing()) };
+            let Unanswered { mut failure, falls_back } = match self.ask_one(asked).await {
+                Ok(answer) => return Ok(answer),
+                Err(unanswered) => unanswered,
+            };
+            failed.push(std::mem::take(&mut self.model));
+            match other.filter(|_| falls_back) {
+                Some(other) => {
+                    tracing::warn!(
+                        session_id = %self.around.header.id, failed = failed.last(), instead = other,
+                        error = failure.message, "another model is asked"
+                    );
+                    self.model = other;
+                }
+                None => {
+                    self.model = failed.last().cloned().unwrap_or_default();
+                    if failed.len() > 1 {
+                        failure.message.push_str(&format!(" (models tried: {})", failed.join(", ")));
+                    }
+                    return Err(failure);
+                }
+            }
+        }
+    }
+
+    /// Asks one model, as often as the provider's settings allow.
+    async fn ask_one(&self, request: Request) -> Result<Answer, Unanswered> {
+        let resolved = self.around.shared.models.resolve(&self.model);
+        let (model, name) = resolved.map_err(|error| Unanswered::by(error, true))?;
+        let request = Request { model: name, ..request };
         let (messages, tools) = (request.messages.len(), request.tools.len());
         self.observe(Observation::PreApiRequest { call: self.call, messages, tools });
         let started = Instant::now();
         let mut stream = model.stream(request).ready_chunks(MAX_READY);
         let live_call = self.live_call;
-        let mut silent = true;
+        let (mut silent, mut said) = (true, false);
         let mut announces_text = self.around.shows_typing();
         while let Some(ready) = stream.next().await {
             let is_complete = ready.iter().any(|delta| matches!(delta, Ok(Delta::Finished(_)) | Err(_)));
@@ -148,9 +188,10 @@ impl ModelCall {
                     // Nobody listens if the session was stopped in the meantime.
                     drop(self.reports.send(Report::TextBegan { call: self.call }));
                 }
-                if silent && matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_))) {
+                said |= matches!(delta, Ok(Delta::Thinking(_) | Delta::Text(_)));
+                if silent && said {
                     silent = false;
-                    self.around.shared.metrics.first_token(&self.around.agent.model, started.elapsed());
+                    self.around.shared.metrics.first_token(&self.model, started.elapsed());
                 }
                 match delta {
                     Ok(Delta::Thinking(text)) => self.feed.say(live_call, LiveKind::Thinking, &text),
@@ -158,6 +199,7 @@ impl ModelCall {
                     Ok(Delta::Retrying { error, reset, attempt }) => {
                         tracing::warn!(session_id = %self.around.header.id, attempt, error, "the model call is tried again");
                         if reset {
+                            said = false;
                             self.feed.take_back(live_call);
                         }
                         let (call, message) = (self.call, error);
@@ -165,7 +207,7 @@ impl ModelCall {
                     }
                     Ok(Delta::Finished(mut answer)) => {
                         let catalog = self.around.shared.models.catalog();
-                        answer.usage.cost_nanos = catalog.cost_nanos(&self.around.agent.model, &answer.usage);
+                        answer.usage.cost_nanos = catalog.cost_nanos(&self.model, &answer.usage);
                         self.finished(&answer, started.elapsed());
                         return Ok(answer);
                     }
@@ -174,19 +216,22 @@ impl ModelCall {
                         self.observe(Observation::ApiRequestError { call, message, retrying: false });
                         // It will be in no message.
                         self.feed.take_back(live_call);
-                        return Err(failure(error));
+                        let is_too_long = error.code == petasos_models::Error::CONTEXT_TOO_LONG;
+                        let falls_back = !said && !error.began && !is_too_long;
+                        return Err(Unanswered::by(error, falls_back));
                     }
                 }
             }
             // Whoever shows it comes first.
             tokio::task::yield_now().await;
         }
-        let message = format!("{} ended its answer without finishing it.", self.around.agent.model);
-        Err(Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message })
+        let message = format!("{} ended its answer without finishing it.", self.model);
+        let failure = Failure { code: petasos_models::Error::BAD_RESPONSE.to_owned(), message };
+        Err(Unanswered { failure, falls_back: !said })
     }
 
     fn finished(&self, answer: &Answer, took: Duration) {
-        self.around.shared.metrics.model_call(&self.around.agent.model, took);
+        self.around.shared.metrics.model_call(&self.model, took);
         let duration_ms = took.as_millis().try_into().unwrap_or(u64::MAX);
         self.observe(Observation::PostApiRequest { call: self.call, usage: answer.usage, duration_ms });
     }
@@ -236,8 +281,29 @@ fn joined(ready: Vec<Result<Delta, petasos_models::Error>>) -> Vec<Result<Delta,
     joined
 }
 
-fn failure(error: petasos_models::Error) -> Failure {
-    Failure { code: error.code.to_owned(), message: error.message }
+/// Why a model did not answer.
+struct Unanswered {
+    failure: Failure,
+    /// Whether another model may be asked in its place.
+    falls_back: bool,
+}
+
+impl Unanswered {
+    fn by(error: petasos_models::Error, falls_back: bool) -> Self {
+        let failure = Failure { code: error.code.to_owned(), message: error.message };
+        Unanswered { failure, falls_back }
+    }
+}
+
+/// Stands in for a request that was given away.
+fn nothing() -> Request {
+    Request {
+        model: String::new(),
+        system: String::new(),
+        messages: Vec::new(),
+        tools: Vec::new(),
+        settings: ModelSettings::default(),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod target;
 
 use petasos_core::event::ToolEffect;
 use petasos_core::ids::ToolUseId;
-use petasos_core::model::{Answer, AnswerPart};
+use petasos_core::model::{Answer, AnswerPart, Stop};
 use petasos_core::step::{Emitted, Permission, PlannedAnswer, PlannedCall, PlannedPart, ToolKind};
 use petasos_hooks::{CallStatus, Observation, ToolCall};
 use petasos_tools::canonical_name;
@@ -25,22 +25,31 @@ pub(crate) use permission::asks_by_policy;
 /// The most bytes of arguments that one call may have.
 const MAX_ARGUMENTS: usize = 1024 * 1024;
 
+/// What the model is told about a call that its output limit has cut.
+const CUT: &str = "This call did not run: the answer ended at its output limit before the call was complete. Make it \
+                   again, in smaller pieces if its arguments are long.";
+
 /// Plans every call of an answer.
 pub(crate) async fn plan(planner: &Planner<'_>, answer: Answer) -> PlannedAnswer {
     let mut parts = Vec::with_capacity(answer.parts.len());
-    let mut calls = 0;
+    let (mut calls, mut has_cut_call, mut call_data) = (0, false, Vec::new());
     for part in answer.parts {
         parts.push(match part {
             AnswerPart::Thinking { text, opaque } => PlannedPart::Thinking { text, opaque },
             AnswerPart::Text(text) => PlannedPart::Text(text),
-            AnswerPart::ToolCall { name, arguments } => {
+            AnswerPart::ToolCall { name, arguments, opaque } => {
                 calls += 1;
-                PlannedPart::Call(planner.call(&name, &arguments, calls).await)
+                call_data.push(opaque);
+                let is_cut = answer.stop == Stop::MaxTokens && !is_whole(&arguments);
+                has_cut_call |= is_cut;
+                let arguments = if is_cut { Err(CUT.to_owned()) } else { read_arguments(&arguments) };
+                PlannedPart::Call(planner.call(&name, arguments, calls).await)
             }
         });
     }
     let shows_typing = planner.around.shows_typing();
-    PlannedAnswer { parts, usage: answer.usage, stop: answer.stop, shows_typing }
+    let Answer { usage, stop, left_out, .. } = answer;
+    PlannedAnswer { parts, usage, stop, has_cut_call, call_data, left_out, shows_typing }
 }
 
 /// What plans depend on.
@@ -52,7 +61,12 @@ pub(crate) struct Planner<'a> {
 
 impl Planner<'_> {
     /// Plans one call, the `number`th of its answer.
-    pub(crate) async fn call(&self, name: &str, arguments: &str, number: usize) -> PlannedCall {
+    pub(crate) async fn call(
+        &self,
+        name: &str,
+        arguments: Result<Map<String, Value>, String>,
+        number: usize,
+    ) -> PlannedCall {
         let is_custom = self.custom_tools().any(|tool| tool.name == name);
         let name = if is_custom { name } else { canonical_name(name) };
         let most = self.around.shared.limits.step_tool_calls;
@@ -60,7 +74,7 @@ impl Planner<'_> {
             let why = format!("At most {most} calls are carried out at once; make this one again later.");
             return self.unheard(refused(name, why));
         }
-        let mut input = match read_arguments(arguments) {
+        let mut input = match arguments {
             Ok(input) => input,
             Err(why) if self.is_output(name) => {
                 let (id, input) = (ToolUseId::from_uuid(Uuid::now_v7()), Map::new());
@@ -109,7 +123,12 @@ impl Planner<'_> {
     }
 }
 
-fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {
+/// Whether the arguments of an answer that ended at its limit are all there.
+fn is_whole(arguments: &str) -> bool {
+    matches!(serde_json::from_str(arguments), Ok(Value::Object(_)))
+}
+
+pub(crate) fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {
     if arguments.len() > MAX_ARGUMENTS {
         return Err(format!(
             "The arguments have more than {MAX_ARGUMENTS} bytes, the most that a call may have."

@@ -65,7 +65,7 @@ impl Engine {
         let thread = state.settings.as_ref().and_then(|settings| settings.thread.as_ref());
         let root = thread.map_or(&header.id, |thread| &thread.parent);
         let turn_id = state.turn_id().map(|id| id.to_string()).unwrap_or_default();
-        let turn = turn_info(&self.shared, &header, &detail.agent.model, root, turn_id);
+        let turn = turn_info(&self.shared, &header, state.model(&detail.agent), root, turn_id);
         let around = Surroundings {
             shared: Arc::clone(&self.shared),
             header: Arc::new(header),

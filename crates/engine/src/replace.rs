@@ -52,7 +52,7 @@ impl Engine {
     /// What hooks are told of a session when none of its turns is what it is about.
     async fn outside_turns(&self, tenant: &TenantId, id: &SessionId) -> Result<TurnInfo> {
         let detail = self.session_detail(tenant, id).await?;
-        let (header, model) = (&detail.header, &detail.agent.model);
+        let (header, model) = (&detail.header, detail.state.model(&detail.agent));
         Ok(turn_info(&self.shared, header, model, &header.id, String::new()))
     }
 }

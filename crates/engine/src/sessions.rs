@@ -12,6 +12,7 @@ use petasos_core::conversation::{ConversationChange, LabelChange};
 use petasos_core::event::{Event, Payload};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
 use petasos_core::metadata::metadata_problem;
+use petasos_core::model_settings::ModelSettingsChange;
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView};
 use petasos_core::settings::SessionSettings;
 use petasos_core::step::UserEvent;
@@ -76,6 +77,10 @@ pub struct SessionChange {
     pub conversation: Option<ConversationChange>,
     /// Labels to add to those that are there, and to take away.
     pub labels: Option<LabelChange>,
+    /// A model in place of the agent's; `None` inside takes it back.
+    pub model: Option<Option<String>>,
+    /// What the session puts over the agent's model settings.
+    pub model_settings: Option<ModelSettingsChange>,
 }
 
 /// A session and where its turn stands.

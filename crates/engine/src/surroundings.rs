@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use petasos_core::agent::AgentDefinition;
 use petasos_core::budget::Allowances;
+use petasos_core::model_settings::ModelSettings;
 use petasos_core::session::{CONVERSATION_PLATFORM, SessionHeader};
 use petasos_core::settings::SessionSettings;
 use petasos_core::state::TurnRun;
@@ -36,6 +37,16 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
+    /// The model that the session talks to.
+    pub(crate) fn model(&self) -> &str {
+        self.settings.model.as_deref().unwrap_or(&self.agent.model)
+    }
+
+    /// How the model is asked.
+    pub(crate) fn model_settings(&self) -> ModelSettings {
+        self.settings.model_settings.over(&self.agent.model_settings)
+    }
+
     /// Whether the log says when the text of a reply is on its way.
     pub(crate) fn shows_typing(&self) -> bool {
         self.header.platform == CONVERSATION_PLATFORM

@@ -36,7 +36,7 @@ fn assistant(parts: &[AssistantPart]) -> Value {
         match part {
             AssistantPart::Thinking { .. } => {}
             AssistantPart::Text(said) => text.push_str(said),
-            AssistantPart::ToolCall { id, name, input } => calls.push(call(id, name, input)),
+            AssistantPart::ToolCall { id, name, input, .. } => calls.push(call(id, name, input)),
         }
     }
     let mut message = json!({ "role": "assistant", "content": text });

@@ -63,7 +63,9 @@ fn answer(request: &Request, script: Script) -> Answer {
             (Beat::Text(text), _) => parts.push(AnswerPart::Text(text)),
             (Beat::Thinking(more), Some(AnswerPart::Thinking { text, .. })) => text.push_str(&more),
             (Beat::Thinking(text), _) => parts.push(AnswerPart::Thinking { text, opaque: None }),
-            (Beat::Call { name, arguments }, _) => parts.push(AnswerPart::ToolCall { name, arguments }),
+            (Beat::Call { name, arguments }, _) => {
+                parts.push(AnswerPart::ToolCall { name, arguments, opaque: None })
+            }
             (Beat::Pause(_), _) => {}
         }
     }
@@ -71,7 +73,7 @@ fn answer(request: &Request, script: Script) -> Answer {
         .iter()
         .map(|part| match part {
             AnswerPart::Thinking { text, .. } | AnswerPart::Text(text) => text.len(),
-            AnswerPart::ToolCall { name, arguments } => name.len() + arguments.len(),
+            AnswerPart::ToolCall { name, arguments, .. } => name.len() + arguments.len(),
         })
         .sum();
     let usage = Usage {
@@ -79,7 +81,7 @@ fn answer(request: &Request, script: Script) -> Answer {
         output_tokens: tokens(written),
         ..Usage::default()
     };
-    Answer { parts, usage, stop: script.stop }
+    Answer { parts, usage, stop: script.stop, left_out: Vec::new() }
 }
 
 /// The usual estimate of four characters for a token.

@@ -14,6 +14,8 @@ pub struct Error {
     pub code: &'static str,
     /// What happened and what to do.
     pub message: String,
+    /// Whether the answer had begun, with text, reasoning or a tool call.
+    pub began: bool,
     pub(crate) retry: Retry,
 }
 
@@ -54,11 +56,11 @@ impl Error {
 
     /// An error that another attempt would not cure.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), retry: Retry::Never }
+        Error { code, message: message.into(), began: false, retry: Retry::Never }
     }
 
     /// An error that another attempt may cure.
     pub(crate) fn passing(code: &'static str, message: impl Into<String>) -> Self {
-        Error { code, message: message.into(), retry: Retry::After(None) }
+        Error { code, message: message.into(), began: false, retry: Retry::After(None) }
     }
 }

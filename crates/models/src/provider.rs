@@ -154,7 +154,7 @@ impl Provider {
             (None, kind) => self.readable(kind),
         };
         let message = format!("{name}/{model}: {label}: {said}. {cure}");
-        Error { code, message, retry }
+        Error { code, message, began: false, retry }
     }
 
     /// A provider's text as far as it may be shown: its message if it is JSON, short, and without keys.

@@ -167,11 +167,11 @@ mod testing {
 
     pub(super) fn call(id: &str, name: &str, input: &Value) -> AssistantPart {
         let input = input.as_object().cloned().unwrap();
-        AssistantPart::ToolCall { id: id.to_owned(), name: name.to_owned(), input }
+        AssistantPart::ToolCall { id: id.to_owned(), name: name.to_owned(), input, opaque: None }
     }
 
     pub(super) fn thinking(text: &str, format: &str, data: Value) -> AssistantPart {
-        let opaque = Some(Opaque { format: format.to_owned(), data });
+        let opaque = Some(Opaque { format: format.to_owned(), provider: None, data });
         AssistantPart::Thinking { text: text.to_owned(), opaque }
     }
 
@@ -196,7 +196,7 @@ mod testing {
             system: system.to_owned(),
             messages,
             tools: vec![tool.into()],
-            max_output_tokens: None,
+            settings: petasos_core::model_settings::ModelSettings::default(),
         }
     }
 

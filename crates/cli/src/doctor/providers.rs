@@ -54,7 +54,7 @@ async fn demo(models: &Models) -> Check {
         system: String::new(),
         messages: vec![Message::User(vec![Block::text("Hello")])],
         tools: Vec::new(),
-        max_output_tokens: None,
+        settings: petasos_core::model_settings::ModelSettings::default(),
     };
     let mut deltas = model.stream(request);
     while let Some(delta) = deltas.next().await {

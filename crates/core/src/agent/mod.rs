@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::agent_option::AgentOption;
 use crate::ids::{AgentId, TenantId};
+use crate::model_settings::ModelSettings;
 
 pub use stored::StoredDefinition;
 pub use tools::{
@@ -46,6 +47,14 @@ pub struct AgentDefinition {
     pub name: String,
     /// `provider/model`.
     pub model: String,
+    /// How the model is asked.
+    #[serde(
+        default,
+        alias = "model_settings",
+        deserialize_with = "or_null",
+        skip_serializing_if = "ModelSettings::is_empty"
+    )]
+    pub model_settings: ModelSettings,
     /// The system instructions.
     #[serde(default, deserialize_with = "or_null")]
     pub instructions: String,

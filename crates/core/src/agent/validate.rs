@@ -6,6 +6,7 @@ use super::{AgentDefinition, ToolEntry, is_tool_name};
 use crate::agent_option;
 use crate::json_schema::check_bounds;
 use crate::metadata::metadata_problem;
+use crate::model_settings::{InvalidSetting, model_problem};
 use crate::nearest::nearest;
 
 /// What the names of MCP servers' tools begin with.
@@ -33,13 +34,11 @@ impl AgentDefinition {
         if self.name.trim().is_empty() || self.name.chars().count() > MAX_NAME {
             return fail("name".into(), format!("must be 1 to {MAX_NAME} characters"));
         }
-        if !self
-            .model
-            .split_once('/')
-            .is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty())
-        {
-            let problem = format!("{:?} is not provider/model, for example demo/echo", self.model);
+        if let Some(problem) = model_problem(&self.model) {
             return fail("model".into(), problem);
+        }
+        if let Err(InvalidSetting { name, problem }) = self.model_settings.validate() {
+            return fail(format!("modelSettings.{name}"), problem);
         }
         for (field, count, most) in [
             ("instructions", self.instructions.chars().count(), MAX_INSTRUCTIONS),

@@ -209,6 +209,9 @@ pub enum Payload {
     /// Internal: the settings were replaced by these.
     #[serde(rename = "session.settings_changed")]
     SettingsChanged(SessionSettings),
+    /// Internal: settings that do not reach a model. Each is named once for a model.
+    #[serde(rename = "session.model_settings_left_out")]
+    ModelSettingsLeftOut(ModelSettingsLeftOut),
     /// Internal: something about the conversation changed, such as who answers.
     #[serde(rename = "session.conversation_changed")]
     ConversationChanged(ConversationChange),
@@ -311,6 +314,7 @@ impl Payload {
             Payload::Compacted(_) => "session.compacted",
             Payload::PromptPrepared(_) => "session.prompt_prepared",
             Payload::SettingsChanged(_) => "session.settings_changed",
+            Payload::ModelSettingsLeftOut(_) => "session.model_settings_left_out",
             Payload::ConversationChanged(_) => "session.conversation_changed",
             Payload::EventsDeleted(_) => "session.events_deleted",
             Payload::EventMetadataChanged(_) => "session.event_metadata_changed",

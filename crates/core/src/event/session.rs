@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::ids::ToolUseId;
-use crate::model::Usage;
+use crate::model::{Opaque, Usage};
 use crate::recovery::WorkKind;
 use crate::state::ActionKind;
 
@@ -52,6 +52,8 @@ pub enum StopReason {
 impl Failure {
     /// The code of a model that was given more than it can read.
     pub const CONTEXT_TOO_LONG: &str = "model_context_too_long";
+    /// The code of a turn that repeats the same failing call.
+    pub const TOOL_LOOP: &str = "tool_loop";
 
     /// Whether the model was given more than it can read.
     pub fn is_context_too_long(&self) -> bool {
@@ -147,9 +149,24 @@ pub struct ModelFinished {
     /// Why the answer is shorter than the model wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<CutShort>,
+    /// Whether a call of the answer was cut with it and did not run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut_call: bool,
+    /// What the provider wants back with each call of the answer, in their order; empty if there is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub call_data: Vec<Option<Opaque>>,
     /// Why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
+}
+
+/// Payload of `session.model_settings_left_out`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSettingsLeftOut {
+    /// The model, as `provider/model`.
+    pub model: String,
+    /// The settings that its provider's format has no field for.
+    pub settings: Vec<String>,
 }
 
 /// Why a model call or a turn failed.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{Call, CallKind, Phase, Progress, State, SudoNeed};
 use crate::context::NOBODY_ANSWERED;
 use crate::event::{Event, Payload, Scope, ThreadMessage, Verdict};
+use crate::failed_calls::{FailedCalls, call_key};
 
 impl State {
     /// Takes an event into account that is about calls, if it is.
@@ -45,9 +46,15 @@ impl State {
             Payload::ThreadMessageReceived(message) => set_thread(calls, message, true),
             Payload::ToolStarted(started) => set(calls, started.tool_use_id.as_str(), Progress::Started),
             Payload::ToolResult(result) | Payload::McpToolResult(result) => {
-                set(calls, result.tool_use_id.as_str(), Progress::Done);
+                let id = result.tool_use_id.as_str();
+                note_end(&mut turn.failed_calls, calls, id, result.is_error, turn.model_calls);
+                set(calls, id, Progress::Done);
             }
-            Payload::UserCustomToolResult(result) => set(calls, result.tool_use_id.as_str(), Progress::Done),
+            Payload::UserCustomToolResult(result) => {
+                let id = result.tool_use_id.as_str();
+                note_end(&mut turn.failed_calls, calls, id, result.is_error, turn.model_calls);
+                set(calls, id, Progress::Done);
+            }
             Payload::UserClarifyResult(result) => set(calls, result.request_id.as_str(), Progress::Done),
             Payload::UserSecretResult(answered) => {
                 let id = answered.request_id.as_str();
@@ -84,6 +91,12 @@ impl State {
             }
             _ => {}
         }
+    }
+}
+
+fn note_end(failed: &mut FailedCalls, calls: &[Call], id: &str, is_error: bool, made_by: u32) {
+    if let Some(call) = calls.iter().find(|call| call.id == id) {
+        failed.note(call_key(&call.tool, &call.input), &call.tool, is_error, made_by);
     }
 }
 

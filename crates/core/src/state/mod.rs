@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentDefinition;
 use crate::budget::{Allowances, Budget};
 use crate::conversation::Conversation;
 use crate::event::{
@@ -51,6 +52,9 @@ pub struct State {
     /// What the session sets for itself; none if it goes by its agent alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<SessionSettings>,
+    /// Settings that the log names as not reaching a model, by model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<String, BTreeSet<String>>,
     /// How often somebody let the session go on over each of its budgets.
     #[serde(default, skip_serializing_if = "Allowances::is_empty")]
     pub allowances: Allowances,
@@ -78,6 +82,7 @@ impl State {
             title_source,
             suggested_title: None,
             settings: None,
+            left_out: BTreeMap::new(),
             allowances: Allowances::new(),
             context: ContextSize::default(),
             conversation: Conversation::default(),
@@ -89,6 +94,12 @@ impl State {
     pub fn turn_id(&self) -> Option<EventId> {
         let sequence = self.turn.as_ref()?.opened_by;
         Some(EventId { session_id: self.session_id.clone(), sequence })
+    }
+
+    /// The model that the session talks to.
+    pub fn model<'a>(&'a self, agent: &'a AgentDefinition) -> &'a str {
+        let own = self.settings.as_ref().and_then(|settings| settings.model.as_deref());
+        own.unwrap_or(&agent.model)
     }
 
     /// What the turn under way waits for from outside.
@@ -142,6 +153,9 @@ impl State {
             }
             Payload::MetadataChanged { metadata } => self.view.metadata.clone_from(metadata),
             Payload::SettingsChanged(settings) => self.settings = Some(settings.clone()),
+            Payload::ModelSettingsLeftOut(named) => {
+                self.left_out.entry(named.model.clone()).or_default().extend(named.settings.iter().cloned());
+            }
             Payload::Archived {} => self.view.archived_at = Some(event.created_at),
             Payload::ModelStarted(started) => {
                 self.steers.retain(|sequence| !started.takes_up.contains(sequence));
@@ -179,6 +193,7 @@ impl State {
                         return;
                     }
                     let overflow = finished.error.as_ref().is_some_and(Failure::is_context_too_long);
+                    turn.cut_calls = if finished.cut_call { turn.cut_calls.saturating_add(1) } else { 0 };
                     turn.overflows = if overflow { turn.overflows.saturating_add(1) } else { 0 };
                     turn.phase = Phase::Acting {
                         calls: Vec::new(),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Call, PendingAction, TurnRun};
 use crate::budget::Allowances;
 use crate::event::{CutShort, Failure};
+use crate::failed_calls::FailedCalls;
 use crate::model::Usage;
 
 /// A turn under way.
@@ -34,6 +35,12 @@ pub struct Turn {
     /// How often in a row the provider refused the context as too long.
     #[serde(default)]
     pub overflows: u32,
+    /// How many answers in a row ended at their limit in the middle of a call.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_calls: u32,
+    /// The calls that failed, to notice repetitions.
+    #[serde(default, skip_serializing_if = "FailedCalls::is_empty")]
+    pub failed_calls: FailedCalls,
     /// When what it waits for is no longer waited for; none if that never happens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
@@ -50,6 +57,10 @@ pub struct Turn {
     /// announced again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typing_call: Option<u32>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What the log last said about a turn.
@@ -99,6 +110,8 @@ impl Turn {
             phase: Phase::Opening,
             compacted_at: None,
             overflows: 0,
+            cut_calls: 0,
+            failed_calls: FailedCalls::default(),
             expires_at: None,
             over_budget: None,
             allowances: Allowances::new(),

@@ -135,6 +135,8 @@ pub struct Change {
     pub metadata: Option<Map<String, Value>>,
     /// Who answers, and what the application has read. A person who takes over ends the turn under way.
     pub conversation: Option<ConversationChange>,
+    /// The whole settings after the change. They change between turns only.
+    pub settings: Option<SessionSettings>,
 }
 
 /// What a turn is told when it opens, besides what opens it.

@@ -1,10 +1,11 @@
 //! What a finished model call appends.
 
 use crate::event::{
-    AgentMessage, AgentThinking, Block, ClarifyRequest, CustomToolUse, CutShort, Failure, ModelFinished,
-    Payload, SecretRequest, SudoRequest, ToolEffect, ToolUse,
+    AgentMessage, AgentThinking, Block, ClarifyRequest, CustomToolUse, Failure, ModelFinished,
+    ModelSettingsLeftOut, Payload, SecretRequest, SudoRequest, ToolEffect, ToolUse,
 };
 use crate::ids::ToolUseId;
+use crate::model::Stop;
 use crate::run::EMIT_OUTPUT;
 use crate::state::{CallKind, Phase};
 
@@ -43,26 +44,37 @@ impl Step<'_> {
                 ..ModelFinished::default()
             })),
             Ok(answer) => {
-                let cut_short = answer.stop.cut_short();
-                let usage = answer.usage;
+                let PlannedAnswer { usage, stop, has_cut_call, .. } = answer;
+                let makes_calls = stop != Stop::Refusal;
                 let calls = answer.parts.iter().filter(|part| matches!(part, PlannedPart::Call(_))).count();
-                // Those of an answer that was cut short are not made.
-                let tool_calls = if cut_short.is_some() { 0 } else { calls };
+                let tool_calls = if makes_calls { calls } else { 0 };
+                // The calls go on where the answer ended, so that it was not cut short for the turn.
+                let cut_short = stop.cut_short().filter(|_| tool_calls == 0);
                 let says = |part: &PlannedPart| matches!(part, PlannedPart::Text(text) if !text.is_empty());
                 if answer.shows_typing && answer.parts.iter().any(says) {
                     self.text_began(call);
                 }
+                let named = self.state.left_out.get(&model);
+                let is_new = |name: &&str| !named.is_some_and(|named| named.contains(*name));
+                let mut call_data = if makes_calls { answer.call_data } else { Vec::new() };
+                if call_data.iter().all(Option::is_none) {
+                    call_data.clear();
+                }
+                let left_out = answer.left_out.iter().copied().filter(is_new).map(str::to_owned).collect();
                 self.emit(Payload::ModelFinished(ModelFinished {
                     call,
-                    model,
+                    model: model.clone(),
                     usage,
                     tool_calls: u32::try_from(tool_calls).unwrap_or(u32::MAX),
                     cut_short,
+                    cut_call: has_cut_call,
+                    call_data,
                     ..ModelFinished::default()
                 }));
+                self.name_left_out(model, left_out);
                 let mut decided = Vec::new();
                 for part in answer.parts {
-                    decided.extend(self.part(part, cut_short));
+                    decided.extend(self.part(part, makes_calls));
                 }
                 // Everything that the model called is in the log before anything that came of it.
                 for call in decided {
@@ -78,15 +90,20 @@ impl Step<'_> {
         }
     }
 
-    fn part(&mut self, part: PlannedPart, cut_short: Option<CutShort>) -> Option<Decided> {
+    fn name_left_out(&mut self, model: String, settings: Vec<String>) {
+        if !settings.is_empty() {
+            self.emit(Payload::ModelSettingsLeftOut(ModelSettingsLeftOut { model, settings }));
+        }
+    }
+
+    fn part(&mut self, part: PlannedPart, makes_calls: bool) -> Option<Decided> {
         match part {
             PlannedPart::Thinking { text, opaque } => {
                 self.emit(Payload::AgentThinking(AgentThinking { text, opaque }));
             }
             PlannedPart::Text(text) => self.emit(Payload::AgentMessage(AgentMessage { text })),
-            // The arguments of a call in an answer that was cut off may be cut off too.
-            PlannedPart::Call(_) if cut_short.is_some() => {}
-            PlannedPart::Call(call) => return self.call(call),
+            PlannedPart::Call(call) if makes_calls => return self.call(call),
+            PlannedPart::Call(_) => {}
         }
         None
     }

@@ -9,15 +9,19 @@ use jiff::SignedDuration;
 use super::{budget, run};
 use crate::budget::{AtBudget, Budget};
 use crate::event::{
-    Block, CompactionStarted, Failure, ModelStarted, Payload, StatusIdle, StopReason, TitleSource, Titled,
-    ToolResult, ToolStarted,
+    Block, CompactionStarted, CutShort, Failure, ModelStarted, Payload, StatusIdle, StopReason, TitleSource,
+    Titled, ToolResult, ToolStarted,
 };
+use crate::failed_calls::FailedCalls;
 use crate::ids::ToolUseId;
 use crate::limits::Limits;
 use crate::state::{Announced, Call, CallKind, Phase, Progress, State, Turn};
 
 /// Whoever waits this long waits for ever. It is less than stores can count.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// How many answers in a row may end at their limit in the middle of a call.
+const MAX_CUT_CALLS: u32 = 3;
 
 /// The next event that the turn appends without any input, or none if it has to wait.
 pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
@@ -57,6 +61,15 @@ pub(super) fn next(state: &State, limits: &Limits) -> Option<Payload> {
                 None
             } else if !all_answered {
                 Some(paused(state, turn, limits, pending))
+            } else if let Some(tool) = turn.failed_calls.looping() {
+                let (code, message) = (Failure::TOOL_LOOP.to_owned(), FailedCalls::explain(tool));
+                Some(end(state, turn, StopReason::Error { code, message }))
+            } else if turn.cut_calls >= MAX_CUT_CALLS {
+                Some(end(
+                    state,
+                    turn,
+                    StopReason::EndTurn { reason: Some(CutShort::MaxTokens), interrupted: false },
+                ))
             } else if turn.run.is_some() && (cut_short.is_some() || calls.is_empty()) {
                 Some(run::remind(state, turn))
             } else if state.steers.is_empty() && (cut_short.is_some() || calls.is_empty()) {

@@ -16,6 +16,12 @@ pub struct PlannedAnswer {
     pub usage: Usage,
     /// Why it stopped.
     pub stop: Stop,
+    /// Whether one of its calls is not whole, because it ended at its limit.
+    pub has_cut_call: bool,
+    /// What the provider wants back with each of its calls, in their order; it may be shorter.
+    pub call_data: Vec<Option<Opaque>>,
+    /// Settings that the request had no field for.
+    pub left_out: Vec<&'static str>,
     /// Whether `session.typing` comes before its text, if that was not announced while it was on its way.
     pub shows_typing: bool,
 }

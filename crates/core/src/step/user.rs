@@ -130,9 +130,13 @@ impl Step<'_> {
     }
 
     pub(super) fn change(&mut self, change: Change) -> Result<(), Refusal> {
-        let Change { title, metadata, conversation } = change;
-        if conversation.is_some() && self.state.view.archived_at.is_some() {
+        let Change { title, metadata, conversation, settings } = change;
+        if (conversation.is_some() || settings.is_some()) && self.state.view.archived_at.is_some() {
             return Err(Refusal::Archived);
+        }
+        if let Some(settings) = settings {
+            refuse_while_busy(&self.state)?;
+            self.emit(Payload::SettingsChanged(settings));
         }
         if let Some(titled) = title {
             self.emit(Payload::Titled(titled));

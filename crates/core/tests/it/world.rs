@@ -273,7 +273,16 @@ impl World {
             cached_input_tokens: 2,
             ..Usage::default()
         };
-        let outcome = Ok(PlannedAnswer { parts, usage, stop: spec.stop, shows_typing: self.shows_typing });
+        let has_cut_call = spec.stop == Stop::MaxTokens && !spec.calls.is_empty();
+        let outcome = Ok(PlannedAnswer {
+            parts,
+            usage,
+            stop: spec.stop,
+            has_cut_call,
+            call_data: Vec::new(),
+            left_out: vec!["seed"],
+            shows_typing: self.shows_typing,
+        });
         self.feed(Input::ModelFinished { call, model: "demo/x".into(), outcome }).unwrap()
     }
 

@@ -11,7 +11,7 @@ use petasos_hooks::Observation;
 use petasos_tools::SessionWorkspace;
 use serde_json::Value;
 
-use super::{Actor, interrupt};
+use super::{Actor, interrupt, limits_of};
 use crate::actor::{Command, End, Reply};
 use crate::agents::merge_by_key;
 use crate::deletion::{SESSION_DELETED, remove_files};
@@ -88,7 +88,7 @@ impl Actor {
 
     /// Changes what is noted about the session, all of it or nothing.
     async fn change(&mut self, change: SessionChange) -> Result<()> {
-        let SessionChange { title, metadata, mut conversation, labels } = change;
+        let SessionChange { title, metadata, mut conversation, labels, model, model_settings } = change;
         let metadata = match metadata {
             Some(patch) => {
                 self.shared.deliveries.check_metadata(&patch)?;
@@ -109,7 +109,16 @@ impl Actor {
             conversation.get_or_insert_default().labels = Some(labels);
         }
         let title = title.map(|title| Titled { title, source: TitleSource::User });
-        self.feed_input(Input::Change(Change { title, metadata, conversation })).await.map(drop)
+        let settings = if model.is_some() || model_settings.is_some() {
+            let before = self.state.settings.clone().unwrap_or_default();
+            let after = before.with_model(model, model_settings).map_err(Error::setting)?;
+            Some(after).filter(|after| *after != before)
+        } else {
+            None
+        };
+        self.feed_input(Input::Change(Change { title, metadata, conversation, settings })).await?;
+        self.limits = limits_of(&self.shared, &self.agent, &self.state);
+        Ok(())
     }
 
     /// Removes the session for good, with what it has under way and its subagents.

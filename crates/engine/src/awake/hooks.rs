@@ -36,7 +36,7 @@ impl Actor {
     }
 
     fn turn_info(&self, turn_id: String) -> TurnInfo {
-        turn_info(&self.shared, &self.header, &self.agent.model, self.root(), turn_id)
+        turn_info(&self.shared, &self.header, self.state.model(&self.agent), self.root(), turn_id)
     }
 
     /// Puts in what was said, if somebody wants to know.

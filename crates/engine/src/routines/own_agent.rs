@@ -92,6 +92,7 @@ fn own_agent_id(routine_id: &RoutineId) -> Result<AgentId> {
 
 fn agent_definition(id: &RoutineId, definition: &RoutineDefinition, inline: &InlineAgent) -> AgentDefinition {
     AgentDefinition {
+        model_settings: inline.model_settings.clone(),
         name: definition.title.clone().unwrap_or_else(|| id.to_string()),
         model: inline.model.clone(),
         instructions: inline.instructions.clone(),

@@ -212,7 +212,7 @@ mod tests {
             system: String::new(),
             messages: vec![Message::User(vec![Block::text(message)])],
             tools: tools.map(Into::into).collect(),
-            max_output_tokens: None,
+            settings: petasos_core::model_settings::ModelSettings::default(),
         }
     }
 

@@ -36,7 +36,7 @@ impl WireFormat for Anthropic {
     fn body(&self, request: &Request, _base_url: &str) -> String {
         let mut body = json!({
             "model": request.model,
-            "max_tokens": request.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            "max_tokens": request.settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
             "messages": messages(&request.messages),
             "stream": true,
         });
@@ -136,10 +136,10 @@ fn text(text: &str) -> Option<Value> {
 fn assistant_block(part: &AssistantPart) -> Option<Value> {
     match part {
         AssistantPart::Text(said) => text(said),
-        AssistantPart::ToolCall { id, name, input } => {
+        AssistantPart::ToolCall { id, name, input, .. } => {
             Some(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
         }
-        AssistantPart::Thinking { opaque: Some(Opaque { format, data }), .. }
+        AssistantPart::Thinking { opaque: Some(Opaque { format, data, .. }), .. }
             if format == FORMAT && data.is_object() =>
         {
             Some(data.clone())
@@ -232,7 +232,7 @@ impl AnthropicReader {
             }
             Some("redacted_thinking") => {
                 let data = json!({ "type": "redacted_thinking", "data": block["data"] });
-                self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data })
+                self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), provider: None, data })
             }
             Some("text") => self.text(key, block["text"].as_str().unwrap_or_default(), steps),
             Some("thinking") => self.thinking(key, block["thinking"].as_str().unwrap_or_default(), steps),
@@ -272,7 +272,7 @@ impl AnthropicReader {
         };
         let before = opaque.as_ref().and_then(|opaque| opaque.data["signature"].as_str()).unwrap_or_default();
         let data = json!({ "type": "thinking", "thinking": text, "signature": format!("{before}{piece}") });
-        self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data })
+        self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), provider: None, data })
     }
 
     fn finish(&mut self) -> Result<Step, Problem> {

@@ -42,7 +42,7 @@ impl WireFormat for OpenaiChat {
             "stream": true,
             "stream_options": { "include_usage": true },
         });
-        if let Some(max) = request.max_output_tokens {
+        if let Some(max) = request.settings.max_output_tokens {
             // OpenAI's reasoning models refuse the old name, most other servers do not know the new one.
             let name = if base_url.contains("openai.com") { "max_completion_tokens" } else { "max_tokens" };
             body[name] = json!(max);
@@ -133,12 +133,14 @@ fn assistant(parts: &[AssistantPart], in_this_turn: bool) -> Option<Value> {
     for part in parts {
         match part {
             AssistantPart::Text(more) => text.push_str(more),
-            AssistantPart::ToolCall { id, name, input } => calls.push(json!({
+            AssistantPart::ToolCall { id, name, input, .. } => calls.push(json!({
                 "id": id,
                 "type": "function",
                 "function": { "name": name, "arguments": Value::Object(input.clone()).to_string() },
             })),
-            AssistantPart::Thinking { text, opaque: Some(Opaque { format, data }) } if format == FORMAT => {
+            AssistantPart::Thinking { text, opaque: Some(Opaque { format, data, .. }) }
+                if format == FORMAT =>
+            {
                 let field = data.as_str().unwrap_or(REASONING_FIELDS[0]);
                 let entry = reasoning.entry(field).or_insert_with(|| json!(""));
                 *entry = json!(format!("{}{text}", entry.as_str().unwrap_or_default()));
@@ -274,7 +276,8 @@ impl ChatReader {
         });
         if let Some((field, text)) = reasoning {
             let key = self.thinking(text, steps)?;
-            self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data: json!(field) })?;
+            self.parts
+                .opaque(key, Opaque { format: FORMAT.to_owned(), provider: None, data: json!(field) })?;
         }
         match &delta["content"] {
             Value::Array(blocks) => {

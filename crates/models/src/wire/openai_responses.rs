@@ -41,7 +41,7 @@ impl WireFormat for OpenaiResponses {
         if !request.system.is_empty() {
             body["instructions"] = json!(request.system);
         }
-        if let Some(max) = request.max_output_tokens {
+        if let Some(max) = request.settings.max_output_tokens {
             body["max_output_tokens"] = json!(max);
         }
         with_tools(&body, request, |spec| Tool {
@@ -125,7 +125,7 @@ fn input_image(url: &str) -> Value {
 fn assistant(parts: &[AssistantPart], items: &mut Vec<Value>) {
     for part in parts {
         match part {
-            AssistantPart::Thinking { opaque: Some(Opaque { format, data }), .. } if format == FORMAT => {
+            AssistantPart::Thinking { opaque: Some(Opaque { format, data, .. }), .. } if format == FORMAT => {
                 items.push(data.clone());
             }
             AssistantPart::Thinking { .. } => {}
@@ -135,7 +135,7 @@ fn assistant(parts: &[AssistantPart], items: &mut Vec<Value>) {
                 "role": "assistant",
                 "content": [{ "type": "output_text", "text": text }],
             })),
-            AssistantPart::ToolCall { id, name, input } => items.push(json!({
+            AssistantPart::ToolCall { id, name, input, .. } => items.push(json!({
                 "type": "function_call",
                 "call_id": id,
                 "name": name,
@@ -234,7 +234,7 @@ impl ResponsesReader {
                     "summary": item["summary"].as_array().cloned().unwrap_or_default(),
                     "encrypted_content": item["encrypted_content"],
                 });
-                self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), data })?;
+                self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), provider: None, data })?;
             }
             _ => {}
         }

@@ -54,9 +54,9 @@ impl Parts {
 
     /// Appends to the tool call with this key; both pieces may be empty.
     pub(super) fn call(&mut self, key: u64, name_piece: &str, piece: &str) -> Result<(), Problem> {
-        let empty = || AnswerPart::ToolCall { name: String::new(), arguments: String::new() };
+        let empty = || AnswerPart::ToolCall { name: String::new(), arguments: String::new(), opaque: None };
         let kept = match self.entry(key, empty)? {
-            AnswerPart::ToolCall { name, arguments } => {
+            AnswerPart::ToolCall { name, arguments, .. } => {
                 name.push_str(name_piece);
                 let kept = cut(piece, MAX_ARGUMENTS.saturating_sub(arguments.len()));
                 arguments.push_str(kept);
@@ -118,7 +118,7 @@ impl Parts {
                 (part, _) => parts.push(part),
             }
         }
-        Ok(Answer { parts, usage, stop })
+        Ok(Answer { parts, usage, stop, left_out: Vec::new() })
     }
 
     fn entry(&mut self, key: u64, empty: impl FnOnce() -> AnswerPart) -> Result<&mut AnswerPart, Problem> {

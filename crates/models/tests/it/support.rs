@@ -56,7 +56,7 @@ pub(crate) fn request(text: &str) -> Request {
         system: "Be brief.".to_owned(),
         messages: vec![Message::User(vec![Block::text(text)])],
         tools: vec![tool("get_weather").into(), tool("get_time").into()],
-        max_output_tokens: None,
+        settings: petasos_core::model_settings::ModelSettings::default(),
     }
 }
 
@@ -114,5 +114,5 @@ pub(crate) fn text_part(text: &str) -> AnswerPart {
 }
 
 pub(crate) fn call_part(name: &str, arguments: &str) -> AnswerPart {
-    AnswerPart::ToolCall { name: name.to_owned(), arguments: arguments.to_owned() }
+    AnswerPart::ToolCall { name: name.to_owned(), arguments: arguments.to_owned(), opaque: None }
 }

@@ -63,7 +63,7 @@ fn an_empty_system_prompt_and_trailing_reasoning_are_left_out() {
         AssistantPart::Text("\n".to_owned()),
     ]);
     let mut request = request("", vec![user("Hello"), cut_off, user("Go on")]);
-    request.max_output_tokens = Some(3);
+    request.settings.max_output_tokens = Some(3);
     let body = body(&Anthropic, &request, "");
     assert_eq!((body.get("system"), &body["max_tokens"]), (None, &json!(3)));
     assert_eq!(body["messages"][1]["content"], json!([{ "type": "text", "text": "Well" }]));
@@ -89,7 +89,7 @@ fn what_was_thought_goes_back_as_it_came() {
         .map(|part| match part.clone() {
             AnswerPart::Thinking { text, opaque } => AssistantPart::Thinking { text, opaque },
             AnswerPart::Text(text) => AssistantPart::Text(text),
-            AnswerPart::ToolCall { name, arguments } => {
+            AnswerPart::ToolCall { name, arguments, .. } => {
                 call("tu_1", &name, &serde_json::from_str(&arguments).unwrap())
             }
         })

@@ -64,7 +64,7 @@ fn the_conversation_is_written_in_openais_roles() {
 #[test]
 fn the_output_limit_has_two_names() {
     let mut request = request("", vec![user("Hi")]);
-    request.max_output_tokens = Some(7);
+    request.settings.max_output_tokens = Some(7);
     request.tools.clear();
     assert_eq!(body(&OpenaiChat, &request, "http://localhost:11434/v1")["max_tokens"], 7);
     let body = body(&OpenaiChat, &request, "https://api.openai.com/v1");
@@ -121,6 +121,7 @@ fn calls_are_told_apart_by_index_or_by_id() {
     let expected = [("a", "{\"x\":1}"), ("b", "{}")].map(|(name, arguments)| AnswerPart::ToolCall {
         name: name.to_owned(),
         arguments: arguments.to_owned(),
+        opaque: None,
     });
     // By index; with all indexes 0; without any index, the arguments not as text.
     let by_index = [

@@ -68,7 +68,7 @@ fn older_models_are_not_asked_for_reasoning() {
     }
     let mut request = request("", vec![user("Hi")]);
     request.model = "gpt-4o".to_owned();
-    request.max_output_tokens = Some(9);
+    request.settings.max_output_tokens = Some(9);
     let body = body(&OpenaiResponses, &request, "");
     assert!(body.get("include").is_none() && body.get("reasoning").is_none());
     assert!(body.get("instructions").is_none());
@@ -91,7 +91,7 @@ fn reasoning_is_kept_without_its_id_and_its_sections_apart() {
     let steps = read(&mut ResponsesReader::default(), &events).unwrap();
     let Some(Step::Finished(answer)) = steps.last() else { panic!("{steps:?}") };
     let data = json!({ "type": "reasoning", "summary": summary, "encrypted_content": "gAAA" });
-    let opaque = Some(Opaque { format: FORMAT.to_owned(), data });
+    let opaque = Some(Opaque { format: FORMAT.to_owned(), provider: None, data });
     assert_eq!(answer.parts, [AnswerPart::Thinking { text: "One\n\nTwo".to_owned(), opaque }]);
 }
 
@@ -119,7 +119,7 @@ fn a_call_that_comes_in_one_piece_is_read_too() {
     ];
     let steps = read(&mut ResponsesReader::default(), &events).unwrap();
     let Some(Step::Finished(answer)) = steps.last() else { panic!("{steps:?}") };
-    let expected = AnswerPart::ToolCall { name: "look".to_owned(), arguments: "{}".to_owned() };
+    let expected = AnswerPart::ToolCall { name: "look".to_owned(), arguments: "{}".to_owned(), opaque: None };
     assert_eq!((answer.parts.as_slice(), answer.stop), (&[expected][..], Stop::ToolUse));
 }
 

@@ -167,7 +167,7 @@ fn facts(message: Message) -> Vec<Fact> {
             let said = parts.into_iter().map(|part| match part {
                 AssistantPart::Thinking { text, .. } => Fact::Thinking(text),
                 AssistantPart::Text(text) => Fact::Text(text),
-                AssistantPart::ToolCall { id, name, input } => Fact::Call { id, name, input },
+                AssistantPart::ToolCall { id, name, input, .. } => Fact::Call { id, name, input },
             });
             let is_empty =
                 |fact: &Fact| matches!(fact, Fact::Thinking(text) | Fact::Text(text) if text.is_empty());

@@ -94,8 +94,9 @@ async fn plan(app: &App, detail: &SessionDetail, turn: &PostTurn) -> Result<Plan
     refuse_while_running(detail)?;
     let sent = answers::read(&detail.state, &turn.messages)?;
     let agent = &*detail.agent;
-    if sent.events.iter().any(has_image) && !app.engine.takes_images(&agent.model) {
-        return Err(no_images("messages", &agent.model));
+    let model = detail.state.model(agent);
+    if sent.events.iter().any(has_image) && !app.engine.takes_images(model) {
+        return Err(no_images("messages", model));
     }
     let mut submission = Submission {
         events: sent.events,

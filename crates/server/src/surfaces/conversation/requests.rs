@@ -116,7 +116,7 @@ impl ChangeOf {
         let conversation = Some(ConversationChange { mode, client_offset, labels: None })
             .filter(|change| *change != ConversationChange::default());
         let (title, metadata) = (title.map(Some), metadata.map(Patch::into_merge));
-        let change = SessionChange { title, metadata, conversation, labels };
+        let change = SessionChange { title, metadata, conversation, labels, ..SessionChange::default() };
         if change != SessionChange::default() {
             engine.change_session(tenant, session_id, change).await?;
         }

@@ -289,6 +289,7 @@ pub(super) fn shown(payload: &Stored) -> Option<Payload<'_>> {
         | Stored::Compacted(_)
         | Stored::PromptPrepared(_)
         | Stored::SettingsChanged(_)
+        | Stored::ModelSettingsLeftOut(_)
         | Stored::SystemMessage(_)
         | Stored::PersonMessage(_)
         | Stored::PersonNote(_)

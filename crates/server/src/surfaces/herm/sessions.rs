@@ -8,7 +8,9 @@ use axum::routing;
 use petasos_core::event::{Payload, joined_text};
 use petasos_core::ids::{AgentId, SessionId};
 use petasos_core::key::KeyScope;
+use petasos_core::model_settings::{ModelSettings, ModelSettingsChange};
 use petasos_core::session::{SessionHeader, SessionRecord, SessionView, Status};
+use petasos_core::settings::SessionSettings;
 use petasos_engine::{Engine, LogPart, LogRange, NewSession, SessionChange};
 use petasos_store::SessionFilter;
 use schemars::JsonSchema;
@@ -40,7 +42,7 @@ pub(super) fn api() -> Api {
         .post(
             "/v1/agents/{agentId}/sessions",
             routing::post(create),
-            Operation::new::<Session>("createSession", "Creates a session with an agent.", write)
+            Operation::new::<OwnModel>("createSession", "Creates a session with an agent.", write)
                 .takes::<CreateSession>()
                 .header(PLATFORM, "`cli` for a session of a person at the command line; hooks are told so.")
                 .creates(),
@@ -72,8 +74,12 @@ pub(super) fn api() -> Api {
         .patch(
             "/v1/sessions/{sessionId}",
             routing::patch(change),
-            Operation::new::<Session>("changeSession", "Changes the title or metadata.", write)
-                .takes::<SessionPatch>(),
+            Operation::new::<OwnModel>(
+                "changeSession",
+                "Changes the title, the metadata, the model or its settings.",
+                write,
+            )
+            .takes::<SessionPatch>(),
         )
         .post(
             "/v1/sessions/{sessionId}/archive",
@@ -141,12 +147,31 @@ impl From<SessionRecord> for Session {
     }
 }
 
+/// A session and what it sets for its model.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct OwnModel {
+    #[serde(flatten)]
+    session: Session,
+    /// The model in place of the agent's; null if the session has none of its own.
+    model: Option<String>,
+    /// The settings that lie over the agent's; null if there are none.
+    model_settings: Option<ModelSettings>,
+}
+
+impl OwnModel {
+    fn new(session: Session, settings: Option<SessionSettings>) -> Self {
+        let SessionSettings { model, model_settings, .. } = settings.unwrap_or_default();
+        OwnModel { session, model, model_settings: Some(model_settings).filter(|own| !own.is_empty()) }
+    }
+}
+
 /// A session with its messages and what it waits for.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SessionDetail {
     #[serde(flatten)]
-    session: Session,
+    session: OwnModel,
     pending_actions: Vec<Action>,
     messages: Vec<Message>,
 }
@@ -200,15 +225,25 @@ struct CreateSession {
     metadata: Option<Map<String, Value>>,
     /// The agent's version; the newest unless given.
     agent_version: Option<u32>,
+    /// A model in place of the agent's, as `provider/model`.
+    model: Option<String>,
+    /// Settings that lie over the agent's, key by key.
+    #[schemars(with = "Option<ModelSettings>")]
+    model_settings: Option<Map<String, Value>>,
 }
 
 /// What can be changed about a session.
 #[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "it describes a body that is read field by field")]
 struct SessionPatch {
     title: Option<String>,
     /// Merged by key; `null` removes one.
     metadata: Option<Map<String, Value>>,
+    /// A model in place of the agent's, as `provider/model`; `null` takes it back. Only while the session is idle.
+    model: Option<String>,
+    /// Settings that lie over the agent's, merged by key; `null` takes one back, or all. Only while the session is idle.
+    model_settings: Option<ModelSettings>,
 }
 
 /// That a session is gone.
@@ -224,10 +259,15 @@ async fn create(
     Path(agent): Path<String>,
     headers: HeaderMap,
     Body(body): Body<CreateSession>,
-) -> Result<(StatusCode, Json<Session>), Problem> {
+) -> Result<(StatusCode, Json<OwnModel>), Problem> {
     check_length("title", body.title.as_deref(), MAX_TITLE_CHARS)?;
     check_length("userId", body.user_id.as_deref(), MAX_USER_ID_CHARS)?;
+    let settings = body.model_settings.map(ModelSettingsChange::Merge);
+    let settings = SessionSettings::default().with_model(body.model.map(Some), settings);
+    let settings = settings.map_err(|invalid| Problem::validation(invalid.name, invalid.problem))?;
+    let settings = Some(settings).filter(|settings| *settings != SessionSettings::default());
     let new = NewSession {
+        settings: settings.clone(),
         agent_version: body.agent_version,
         user_id: body.user_id,
         title: body.title,
@@ -236,7 +276,7 @@ async fn create(
         ..NewSession::default()
     };
     let record = engine.create_session(&tenant, &id("agent", &agent)?, new).await?;
-    Ok((StatusCode::CREATED, Json(record.into())))
+    Ok((StatusCode::CREATED, Json(OwnModel::new(record.into(), settings))))
 }
 
 /// What hooks are told of where a session is held. Our own command line is a client like any other, but for this.
@@ -289,7 +329,7 @@ async fn get(
     let pending_actions = pending_actions(&detail).map(Action::from).collect();
     let types = vec!["user.message".to_owned(), "agent.message".to_owned()];
     let log = engine.log_part(&tenant, &session_id, LogRange { types, ..LogRange::default() }).await?;
-    let session = Session::new(detail.header, detail.state.view);
+    let session = OwnModel::new(Session::new(detail.header, detail.state.view), detail.state.settings);
     let head = rows::head(&SessionDetail { session, pending_actions, messages: Vec::new() }, "]}")?;
     rows::respond(head, Messages(log), until).await
 }
@@ -321,7 +361,7 @@ async fn change(
     WritesSessions(tenant): WritesSessions,
     Path(session): Path<String>,
     Body(body): Body<Map<String, Value>>,
-) -> Result<Json<Session>, Problem> {
+) -> Result<Json<OwnModel>, Problem> {
     let session_id: SessionId = id("session", &session)?;
     let mut change = SessionChange::default();
     for (name, value) in body {
@@ -333,13 +373,26 @@ async fn change(
             }
             ("title", _) => return Err(Problem::validation("title", "must be a text or null")),
             ("metadata", Value::Object(metadata)) => change.metadata = Some(metadata),
+            ("model", Value::Null) => change.model = Some(None),
+            ("model", Value::String(model)) => change.model = Some(Some(model)),
+            ("model", _) => return Err(Problem::validation("model", "must be a string or null")),
+            ("modelSettings", Value::Null) => change.model_settings = Some(ModelSettingsChange::TakeBack),
+            ("modelSettings", Value::Object(patch)) => {
+                change.model_settings = Some(ModelSettingsChange::Merge(patch));
+            }
+            ("modelSettings", _) => {
+                return Err(Problem::validation("modelSettings", "must be an object or null"));
+            }
             ("metadata", _) => return Err(Problem::validation("metadata", "must be an object")),
             (other, _) => {
-                return Err(Problem::validation(other, "cannot be changed; title and metadata can"));
+                let problem = "cannot be changed; title, metadata, model and modelSettings can";
+                return Err(Problem::validation(other, problem));
             }
         }
     }
-    Ok(Json(engine.change_session(&tenant, &session_id, change).await?.into()))
+    let record = engine.change_session(&tenant, &session_id, change).await?;
+    let settings = engine.session_detail(&tenant, &session_id).await?.state.settings;
+    Ok(Json(OwnModel::new(record.into(), settings)))
 }
 
 async fn archive(
