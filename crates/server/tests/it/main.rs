@@ -26,6 +26,7 @@ mod long_sessions;
 mod mcp;
 mod mcp_faults;
 mod memory;
+mod model_settings;
 mod operations;
 mod outside_results;
 mod pauses;

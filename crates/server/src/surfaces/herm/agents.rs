@@ -8,6 +8,7 @@ use petasos_core::agent::{AgentDefinition, AgentVersion, ConfiguredSkill, McpSer
 use petasos_core::agent_option::AgentOption;
 use petasos_core::ids::AgentId;
 use petasos_core::key::KeyScope;
+use petasos_core::model_settings::ModelSettings;
 use petasos_engine::{AgentChange, Engine};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -74,6 +75,8 @@ pub(super) fn api() -> Api {
 struct AgentPatch {
     name: Option<String>,
     model: Option<String>,
+    /// Replaced whole.
+    model_settings: Option<ModelSettings>,
     instructions: Option<String>,
     tools: Option<Vec<ToolEntry>>,
     mcp_servers: Option<Vec<McpServer>>,
@@ -117,8 +120,17 @@ impl From<AgentVersion> for Agent {
 
 /// Fields of an agent that a caller may send back but not change.
 const READ_ONLY: [&str; 4] = ["id", "createdAt", "updatedAt", "archivedAt"];
-const CHANGEABLE: [&str; 8] =
-    ["name", "model", "instructions", "tools", "mcpServers", "skills", "options", "metadata"];
+const CHANGEABLE: [&str; 9] = [
+    "name",
+    "model",
+    "modelSettings",
+    "instructions",
+    "tools",
+    "mcpServers",
+    "skills",
+    "options",
+    "metadata",
+];
 
 pub(super) async fn create(
     State(engine): State<Engine>,
