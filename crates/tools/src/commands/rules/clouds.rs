@@ -36,6 +36,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
                 || command.says("s3") && says(&["rm", "rb"])
                 || command.says("s3") && command.has('\0', "delete")
         }
+        "istioctl" | "linkerd" if says(&["uninstall"]) => true,
         "gcloud" | "az" | "doctl" | "eksctl" | "hcloud" | "linode-cli" | "openstack" | "ibmcloud" | "scw"
         | "oci" | "fly" | "flyctl" | "heroku" | "firebase" | "vercel" | "netlify" | "wrangler"
         | "supabase" | "neonctl" | "pscale" | "civo" | "vultr-cli" | "exo" | "cf" | "railway" | "kops"
@@ -43,7 +44,12 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             verbs().any(deletes)
                 || command.name() == "gcloud" && command.says("storage") && says(&["rm"])
                 || command.name() == "vercel" && says(&["rm"])
+                || command.name() == "railway" && command.operand(0) == "down"
         }
+        "sam" | "helmfile" | "multipass" | "incus" | "lxc" | "flux" | "copilot-cli" | "juju" => {
+            verbs().any(deletes) || command.name() == "flux" && says(&["uninstall"])
+        }
+        "virsh" => matches!(command.operand(0), "destroy" | "undefine" | "vol-delete" | "pool-delete"),
         "gsutil" => says(&["rm", "rb"]),
         "s3cmd" | "s5cmd" => says(&["del", "rb", "rm"]),
         "mc" => matches!(command.operand(0), "rb" | "rm"),

@@ -23,8 +23,9 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "rsync" | "rclone" if command.has('n', "dry-run") => false,
         "rsync" => command.operands().last().is_some_and(|to| is_remote(to) || to.starts_with("rsync://")),
         "ftp" if command.has('u', "") => true,
+        "sftp" if command.has('b', "") => true,
         "sftp" | "ftp" | "lftp" | "tftp" | "ncftp" | "smbclient" => puts(command),
-        "ncftpput" | "pastebinit" | "wgetpaste" | "ffsend" => true,
+        "ncftpput" | "slackcat" | "pastebinit" | "wgetpaste" | "ffsend" => true,
         "nc" | "ncat" | "netcat" | "telnet" => reads_file(command) && !is_local(command),
         "socat" => {
             command.operands().any(|word| {
@@ -33,7 +34,10 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             }) || reads_file(command)
         }
         "openssl" => command.says("s_client") && reads_file(command),
-        "ssh" => reads_file(command) && command.operands().nth(1).is_some(),
+        "ssh" => reads_file(command) && command.operands().next().is_some(),
+        "xdg-open" | "open" | "lynx" | "w3m" | "links" | "elinks" => {
+            command.within.content && command.operands().any(|word| word.contains("://") && has_unknown(word))
+        }
         "aws" if command.says("s3") && command.says("--dryrun") => false,
         "aws" => {
             command.says("s3") && moves(command, &["cp", "mv", "sync"], "s3://") || command.says("put-object")
