@@ -133,6 +133,7 @@ pub(in crate::commands) fn source(simple: &Simple) -> Source {
             super::editors::commands_file(simple).map_or(Source::Itself, from)
         }
         name if takes_lines(name) => Source::Input,
+        name if compiles(name) && simple.says("-") => Source::Input,
         name if compiles(name) => {
             simple.operands().find(|path| is_source(path)).map_or(Source::Itself, |path| from(Some(path)))
         }

@@ -1,5 +1,6 @@
 //! Deleting in a cloud.
 
+use super::sending;
 use crate::commands::simple::Simple;
 use crate::commands::{Finding, finding};
 
@@ -50,6 +51,12 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             verbs().any(deletes) || command.name() == "flux" && says(&["uninstall"])
         }
         "virsh" => matches!(command.operand(0), "destroy" | "undefine" | "vol-delete" | "pool-delete"),
+        "curl" | "http" | "https" | "xh" => {
+            let is_delete = |method: &str| method.eq_ignore_ascii_case("delete");
+            let asks = command.values('X', "request").into_iter().any(is_delete)
+                || command.name() != "curl" && is_delete(command.operand(0));
+            asks && !sending::is_local(command)
+        }
         "gsutil" => says(&["rm", "rb"]),
         "s3cmd" | "s5cmd" => says(&["del", "rb", "rm"]),
         "mc" => matches!(command.operand(0), "rb" | "rm"),

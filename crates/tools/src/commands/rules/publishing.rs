@@ -57,7 +57,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "mix" => says(&["hex.publish"]),
         "stack" | "cabal" | "conan" => says(&["upload"]),
         "sbt" => command.operands().any(|task| {
-            let task = task.rsplit('/').next().unwrap_or(task).trim();
+            let task = task.rsplit('/').next().unwrap_or(task).trim_start_matches(['+', ' ']);
             task.starts_with("publish") && task != "publishLocal" && task != "publishM2"
         }),
         "ko" => matches!(first(), "publish" | "build" | "apply") && !command.has('L', "local"),

@@ -97,7 +97,7 @@ impl Scan<'_> {
             "read" if self.owner(at) == Some("File") => inner.opens.push(text()),
             "Path" => inner.opens.push(text()),
             "chmod" | "chmodSync" => self.changes_mode(&arguments, inner),
-            "kill"
+            "kill" | "posix_kill"
                 if arguments.windows(2).any(|pair| {
                     pair.first().is_some_and(|sign| sign.is('-'))
                         && pair.get(1).and_then(Piece::name) == Some("1")
@@ -139,7 +139,7 @@ impl Scan<'_> {
             return false;
         }
         let until = |piece: &&Piece| !matches!(piece.name(), Some("spawn" | "status" | "output"));
-        inner.program(rest.iter().take_while(until).take(100).filter_map(Piece::text));
+        inner.program(rest.iter().take(60).take_while(until).filter_map(Piece::text));
         self.starts_programs = true;
         true
     }
