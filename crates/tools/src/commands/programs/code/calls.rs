@@ -231,10 +231,21 @@ impl Scan<'_> {
                 let words = words.iter().skip(usize::from(repeats)).map(String::as_str);
                 inner.program(std::iter::once(program.as_str()).chain(words));
             }
-            [Argument::List(words), ..] => match words.as_slice() {
-                [text] => inner.script(text),
-                words => inner.program(words.iter().map(String::as_str)),
-            },
+            [Argument::List(words), rest @ ..] => {
+                let mut words = words.clone();
+                // Lists are one there: `system(qw(rm -rf), "/")`.
+                for value in rest.iter().filter(|_| self.language == Language::Perl) {
+                    match value {
+                        Argument::Text(text) => words.push(text.clone()),
+                        Argument::List(others) => words.extend(others.iter().cloned()),
+                        Argument::Unknown => {}
+                    }
+                }
+                match words.as_slice() {
+                    [text] => inner.script(text),
+                    words => inner.program(words.iter().map(String::as_str)),
+                }
+            }
             [Argument::Text(text)] => inner.script(text),
             [Argument::Text(first), ..] => {
                 let texts: Vec<&str> = values
