@@ -6,8 +6,8 @@ use super::script::Read;
 
 /// A here-document whose text has yet to come.
 pub(super) struct Document {
-    /// Which token is its text, if a program reads it as its input.
-    token: Option<usize>,
+    /// Which token is its text.
+    token: usize,
     ending: Ending,
 }
 
@@ -30,11 +30,15 @@ impl Lexer<'_, '_> {
     /// Keeps a place for the text of the document that this word ends.
     pub(super) fn expect_document(&mut self, operator: &str, line: String, quoted: bool) {
         let (number, operator) = split_number(operator);
-        let token = number.is_empty().then_some(self.tokens.len());
-        if let Some(token) = token {
-            self.position.input(token);
+        if number.is_empty() {
+            self.position.input(self.tokens.len());
             self.tokens.push(Token::Document(String::new()));
+        } else {
+            // Under a number it is what a here-string is.
+            self.tokens.push(Token::Operator(format!("{number}<<<")));
+            self.tokens.push(Token::Word(String::new()));
         }
+        let token = self.tokens.len().saturating_sub(1);
         let ending = Ending { line, quoted, indented: operator == "<<-" };
         self.documents.push(Document { token, ending });
     }
@@ -49,8 +53,11 @@ impl Lexer<'_, '_> {
                 self.characters = rest;
                 text = self.word.take().unwrap_or_default();
             }
-            if let Some(token) = token.and_then(|token| self.tokens.get_mut(token)) {
-                *token = Token::Document(text);
+            if let Some(token) = self.tokens.get_mut(token) {
+                *token = match token {
+                    Token::Word(_) => Token::Word(text),
+                    _ => Token::Document(text),
+                };
             }
         }
         Ok(())

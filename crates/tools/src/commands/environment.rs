@@ -21,7 +21,8 @@ const COMMANDS: [&str; 11] = [
 /// Variables whose value is expanded as a text in double quotes.
 const PROMPTS: [&str; 5] = ["PS0", "PS1", "PS2", "PS4", "LESSOPEN"];
 /// Variables that name code which another program loads.
-const CODE: [&str; 12] = [
+const CODE: [&str; 13] = [
+    "GIT_CONFIG_PARAMETERS",
     "NODE_OPTIONS",
     "JAVA_TOOL_OPTIONS",
     "_JAVA_OPTIONS",
@@ -44,7 +45,8 @@ pub(super) fn functions(words: &[String]) -> Vec<String> {
 
 /// Whether a variable's value is a command.
 fn holds_command(name: &str) -> bool {
-    COMMANDS.iter().any(|end| name.ends_with(end))
+    // Settings of git that are given in the environment may be commands, and are judged as such.
+    name.starts_with("GIT_CONFIG_VALUE_") || COMMANDS.iter().any(|end| name.ends_with(end))
 }
 
 /// The assignments that make a program run something.
@@ -64,7 +66,7 @@ pub(super) fn scripts(assignments: &[String]) -> Vec<String> {
         if value.is_empty() {
             None
         } else if holds_command(name) {
-            Some(value.to_owned())
+            Some(value.trim_start_matches('!').to_owned())
         } else if PROMPTS.contains(&name) {
             Some(format!(": \"{}\"", value.replace('"', "")))
         } else if name == "BASH_ENV" && value.starts_with("/dev/fd/") {

@@ -22,6 +22,16 @@ impl Files {
         self.written.entry(plain(path).to_owned()).or_default().append(flow);
     }
 
+    /// Opens something for reading under a number, as `exec 3< file` does.
+    pub(super) fn open(&mut self, number: &str, flow: Flow) {
+        self.written.insert(Files::opened(number), flow);
+    }
+
+    /// The path of an open file.
+    pub(super) fn opened(number: &str) -> String {
+        format!("/dev/fd/{number}")
+    }
+
     /// The path from which a command's output can be read: `<(…)`.
     pub(super) fn pipe_from(&mut self, prints: Flow) -> String {
         let path = self.pipe();

@@ -46,6 +46,13 @@ impl Groups {
         self.piped = Some(reads.unwrap_or_else(file));
     }
 
+    /// What all programs read from here on that have nothing else to read: `exec < file`.
+    pub(super) fn keep_reading(&mut self, reads: Option<Rc<Flow>>) {
+        if reads.is_some() {
+            self.open.last_mut().unwrap_or(&mut self.outermost).reads = reads;
+        }
+    }
+
     /// How many bytes were copied since this was asked.
     pub(super) fn take_copied(&mut self) -> usize {
         std::mem::take(&mut self.copied)

@@ -61,6 +61,7 @@ fn rule(command: &Simple) -> Option<Finding> {
             disk() && (command.has('Z', "zap-all") || command.has('z', "zap") || command.has('o', "clear")),
             OVERWRITE_DISK,
         ),
+        "sfdisk" => (disk() && command.has('\0', "delete"), OVERWRITE_DISK),
         "cryptsetup" => (says(&["luksFormat", "luksErase", "erase", "reencrypt"]), FORMAT_DISK),
         "hdparm" => (
             command
@@ -163,7 +164,7 @@ fn moves_system(command: &Simple) -> bool {
 
 fn syncs_over_system(command: &Simple) -> bool {
     let deletes = command.arguments().iter().any(|word| word.starts_with("--delete") || word == "--del");
-    deletes && command.operands().last().is_some_and(|to| vital(command, to))
+    deletes && !command.has('n', "dry-run") && command.operands().last().is_some_and(|to| vital(command, to))
 }
 
 /// Whether `find` starts at such a place and deletes whatever it finds.

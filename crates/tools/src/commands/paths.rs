@@ -115,8 +115,47 @@ pub(super) fn is_metadata_address(text: &str) -> bool {
         .any(|address| text.contains(address))
 }
 
+/// Whether a pattern such as `~/.aw*/cred*` fits a file of a home or of the system that holds secrets. A pattern that
+/// fits nearly everything, such as `~/.*`, is for other files.
+fn fits_credential(pattern: &str) -> bool {
+    const FILES: [&str; 14] = [
+        ".ssh/id_rsa",
+        ".ssh/id_ed25519",
+        ".ssh/id_ecdsa",
+        ".aws/credentials",
+        ".netrc",
+        ".pgpass",
+        ".npmrc",
+        ".kube/config",
+        ".docker/config.json",
+        ".git-credentials",
+        ".config/gh/hosts.yml",
+        ".gnupg/secring.gpg",
+        "/etc/shadow",
+        "/etc/sudoers",
+    ];
+    let of_home = pattern.strip_prefix("~/").or(pattern.strip_prefix("/root/")).or_else(|| {
+        let rest = pattern.strip_prefix("/home/").or(pattern.strip_prefix("/Users/"))?;
+        rest.split_once('/').map(|(_, rest)| rest)
+    });
+    let looked_for = of_home.unwrap_or(pattern);
+    let last = looked_for.rsplit('/').next().unwrap_or(looked_for);
+    let is_narrow = last.chars().filter(|letter| letter.is_ascii_alphanumeric()).count() >= 2;
+    let fits = |file: &&str| {
+        file.matches('/').count() == looked_for.matches('/').count()
+            && looked_for.split('/').zip(file.split('/')).all(|(part, name)| {
+                name.starts_with('.') == part.starts_with('.') && wildcard::fits(part, name)
+            })
+    };
+    let is_pattern = looked_for.len() < 200 && looked_for.contains(['*', '?', '[']);
+    is_pattern && is_narrow && (of_home.is_some() || pattern.starts_with('/')) && FILES.iter().any(fits)
+}
+
 /// Whether a file holds keys, passwords or other secrets.
 pub(super) fn is_credential(path: &str) -> bool {
+    if fits_credential(path) {
+        return true;
+    }
     let path = path.trim_start_matches("./").trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or(path);
     let shown = ["pub", "example", "sample", "template", "dist", "md"];

@@ -153,6 +153,16 @@ impl Script {
     /// Adds one program with its redirections.
     fn finish(&mut self, mut parsed: Parsed, groups: &mut Groups, here: &Here<'_>) -> Read<()> {
         let assignments = groups.take_keywords(&mut parsed.words);
+        for (number, input) in std::mem::take(&mut parsed.numbered) {
+            if let Some(flow) = self.read_by(input, here)? {
+                self.files.open(&number, flow.as_ref().clone());
+            }
+        }
+        if let Some(path) = parsed.reads_number.take().map(|number| Files::opened(&number))
+            && self.files.get(&path).is_some()
+        {
+            parsed.reads = Some(Input::File(path));
+        }
         let opens: Vec<String> = match &parsed.reads {
             Some(Input::File(path)) => vec![path.clone()],
             _ => Vec::new(),
@@ -164,11 +174,17 @@ impl Script {
                 Some(input) => self.read_by(input, here)?,
                 None => groups.reads(),
             };
+            if parsed.words.iter().eq(["exec"]) {
+                groups.keep_reading(reads.clone());
+            }
             let first = Simple { writes: parsed.writes.clone(), opens, environment, ..Simple::default() };
             groups.last = self.program(parsed.words, first, reads, here)?;
         } else if !parsed.writes.is_empty() || !environment.is_empty() || !opens.is_empty() {
             // `$(< file)` prints the file.
-            groups.last.origin.content |= !opens.is_empty();
+            if let [path] = opens.as_slice() {
+                let content = Origin { content: true, ..Origin::default() };
+                groups.last = self.copied(path)?.unwrap_or_else(|| Flow::unknown(content));
+            }
             let simple = Simple { writes: parsed.writes.clone(), opens, environment, ..Simple::default() };
             for script in environment::scripts(&simple.environment) {
                 self.add(&script, here.inside(None))?;

@@ -40,7 +40,9 @@ impl Simple {
         let path = words.first().cloned().unwrap_or_default();
         if let Some(first) = words.first_mut() {
             let name = path.replace(is_unknown, "");
-            let name = name.rsplit('/').next().unwrap_or(&name).to_ascii_lowercase();
+            // `=rm` is the path of `rm` to zsh, and nothing to other shells.
+            let name = name.trim_start_matches('=');
+            let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
             // Elsewhere a pattern stands for files of the workspace.
             let fitting = names::fitting(&name).filter(|_| path.starts_with('/'));
             *first = fitting.map_or(name, str::to_owned);

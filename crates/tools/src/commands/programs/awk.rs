@@ -56,6 +56,7 @@ pub(super) fn read(program: &str, inner: &mut Inner) {
             }
             Piece::Sign('|') if before.is_some_and(|before| before.is('|')) => false,
             Piece::Sign('|') if next.is_some_and(|next| next.is('|')) => false,
+            Piece::Sign('|') if prints_script(&pieces, at, inner) => false,
             Piece::Sign('|') => pipe(before, next.filter(|next| !next.is('&')).or(pieces.get(at + 2)), inner),
             Piece::Sign('>') => {
                 inner.writes.extend(next.and_then(Piece::text).map(str::to_owned));
@@ -68,6 +69,19 @@ pub(super) fn read(program: &str, inner: &mut Inner) {
             literals().for_each(|text| inner.script(text));
         }
     }
+}
+
+/// `print "…" | "sh"`. Returns whether it is that.
+fn prints_script(pieces: &[Piece], at: usize, inner: &mut Inner) -> bool {
+    let text = |at: Option<usize>| at.and_then(|at| pieces.get(at)).and_then(Piece::text);
+    let print = at.checked_sub(2).and_then(|at| pieces.get(at)).and_then(Piece::name);
+    let (Some(printed), Some(shell), Some("print" | "printf")) =
+        (text(at.checked_sub(1)), text(Some(at + 1)).or_else(|| text(Some(at + 2))), print)
+    else {
+        return false;
+    };
+    inner.script(&format!("echo '{}' | {shell}", printed.replace('\'', "'\\''")));
+    true
 }
 
 /// A pipe to or from a command. Returns whether nobody can see which.

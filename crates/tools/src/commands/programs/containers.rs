@@ -2,6 +2,7 @@
 
 use super::Inner;
 use crate::commands::finding;
+use crate::commands::lexer::has_unknown;
 use crate::commands::simple::Simple;
 
 /// Directories of the host whose mount lets a container out.
@@ -45,6 +46,57 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     {
         inner.findings.push(escape);
     }
+}
+
+/// A program that runs in a container, with the paths of the machine that the container sees under others.
+pub(super) fn as_seen_from_host(simple: &Simple, words: &[&str]) -> Vec<String> {
+    let mounts = mounts(simple);
+    let at_host = |path: &str| {
+        let below =
+            |place: &str| path.strip_prefix(place).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        mounts
+            .iter()
+            .find_map(|(host, place)| Some(format!("{}{}", host.trim_end_matches('/'), below(place)?)))
+    };
+    let named = |path: &str| at_host(path).map(|path| if path.is_empty() { "/".to_owned() } else { path });
+    let directory = simple.values('w', "workdir").first().and_then(|path| named(path));
+    let is_shell = words.first().is_some_and(|name| crate::commands::names::is_shell(name));
+    let mut seen: Vec<String> = Vec::new();
+    for word in words {
+        let script =
+            is_shell && seen.last().is_some_and(|option| option.starts_with('-') && option.ends_with('c'));
+        if script {
+            let parts: Vec<String> =
+                word.split(' ').map(|part| named(part).unwrap_or_else(|| part.to_owned())).collect();
+            let enter = directory.as_ref().map_or(String::new(), |directory| format!("cd '{directory}'\n"));
+            seen.push(enter + &parts.join(" "));
+        } else {
+            seen.push(named(word).unwrap_or_else(|| (*word).to_owned()));
+        }
+    }
+    seen
+}
+
+/// The paths of the machine that a container sees, each with the path at which it does.
+fn mounts(simple: &Simple) -> Vec<(String, String)> {
+    let mut mounts = Vec::new();
+    for volume in simple.values('v', "volume") {
+        let mut parts = volume.split(':');
+        mounts.extend(parts.next().zip(parts.next()));
+    }
+    for mount in values_of_mount(simple) {
+        let part = |names: &[&str]| {
+            mount.split(',').filter_map(|part| part.split_once('=')).find(|(name, _)| names.contains(name))
+        };
+        let of_host = part(&["source", "src"]).map(|(_, path)| path);
+        mounts.extend(of_host.zip(part(&["target", "dst", "destination"]).map(|(_, path)| path)));
+    }
+    let known = |(host, place): &(&str, &str)| {
+        host.starts_with(['/', '~']) && !has_unknown(host) && place.starts_with('/') && place.len() > 1
+    };
+    let cleaned =
+        |path: &str| if path.len() > 1 { path.trim_end_matches('/').to_owned() } else { path.to_owned() };
+    mounts.into_iter().filter(known).map(|(host, place)| (cleaned(host), cleaned(place))).collect()
 }
 
 fn values_of_mount(simple: &Simple) -> Vec<&str> {

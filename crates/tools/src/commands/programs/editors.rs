@@ -47,16 +47,50 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     }
 }
 
+/// A command of vi without the words that only say how it is run.
+fn unmodified(command: &str) -> &str {
+    const MODIFIERS: [&str; 14] = [
+        "silent",
+        "sil",
+        "noautocmd",
+        "verbose",
+        "keepalt",
+        "keepmarks",
+        "keepjumps",
+        "bufdo",
+        "argdo",
+        "windo",
+        "tabdo",
+        "execute",
+        "exe",
+        "tab",
+    ];
+    let mut rest = command;
+    loop {
+        rest = rest.trim_start_matches(|c: char| matches!(c, ':' | '%' | '"' | '\'') || c.is_whitespace());
+        let modifier = MODIFIERS.iter().find_map(|modifier| {
+            let after = rest.strip_prefix(modifier)?;
+            let after = after.strip_prefix('!').unwrap_or(after);
+            after.starts_with(char::is_whitespace).then_some(after)
+        });
+        match modifier {
+            Some(after) => rest = after,
+            None => return rest,
+        }
+    }
+}
+
 /// A command of vi.
 fn editor_command(command: &str, inner: &mut Inner) {
     for part in command.split('|').take(100) {
-        let part = part.trim_start_matches(|c: char| c == ':' || c == '%' || c.is_whitespace());
+        let part = unmodified(part);
         let word: String = part.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
         let rest = part.get(word.len()..).unwrap_or_default();
         match word.as_str() {
             "" | "r" | "read" | "w" | "write" if rest.trim_start().starts_with('!') => {
                 // What a pipe follows belongs to the command.
-                let text = command.split_once('!').map_or("", |(_, text)| text);
+                let whole = command.find(part).and_then(|at| command.get(at..));
+                let text = whole.and_then(|whole| whole.split_once('!')).map_or("", |(_, text)| text);
                 inner.script(text);
             }
             "sh" | "shell" | "terminal" | "ter" | "term" => {
@@ -105,5 +139,34 @@ pub(super) fn read_ed(text: &str, inner: &mut Inner) {
         if let Some(command) = command.trim_start().strip_prefix('!') {
             inner.script(command);
         }
+    }
+}
+
+/// Lines of a file that an editor or a debugger runs.
+pub(super) fn read_commands(name: &str, text: &str, inner: &mut Inner) {
+    for line in text.lines().take(10_000) {
+        match name {
+            "gdb" => debugger_command(line, inner),
+            _ => editor_command(line, inner),
+        }
+    }
+}
+
+/// The file of commands that an editor or a debugger is given: no name if it reads them.
+pub(super) fn commands_file(simple: &Simple) -> Option<Option<&str>> {
+    match simple.name() {
+        "gdb" => match simple.values('x', "command").first() {
+            Some(file) => Some(Some(file)),
+            None => (!simple.has('\0', "batch")).then_some(None),
+        },
+        "vim" | "nvim" | "vi" | "gvim" => {
+            let files = [simple.values('S', ""), simple.values('u', ""), simple.values('s', "")].concat();
+            let file = files.into_iter().find(|file| file.starts_with('/') || file.contains('.'));
+            match file {
+                Some(file) => Some(Some(file)),
+                None => simple.arguments().iter().any(|word| word.starts_with("-e")).then_some(None),
+            }
+        }
+        _ => None,
     }
 }

@@ -85,6 +85,11 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
                 command.into_iter().for_each(|(_, text)| inner.script(text));
             }
         }
+        "strace" | "ltrace" => {
+            for output in simple.values('o', "output") {
+                output.strip_prefix(['|', '!']).into_iter().for_each(|text| inner.script(text));
+            }
+        }
         "nmap" => {
             let scripts = simple.values('\0', "script");
             let own = scripts.iter().any(|script| script.contains('/') || script.ends_with(".nse"));

@@ -47,7 +47,8 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
             _ => None,
         };
         if let Some((name, value)) = setting {
-            apply(name, value, inner);
+            let rest = words.get(at + 2..).unwrap_or_default();
+            apply(name, value, rest, word == "config", inner);
         }
         match word.split_once('=') {
             Some((
@@ -69,6 +70,11 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
             (Some(pager), _) if simple.says("grep") => inner.script(pager),
             (_, "-u") if simple.says("clone") => inner.script(next().unwrap_or_default()),
             _ => {}
+        }
+        // The value is a variable, of which nobody knows what is in it.
+        let by_variable = word.strip_prefix("--config-env=").and_then(|setting| setting.split_once('='));
+        if by_variable.is_some_and(|(name, _)| runs_value(name)) {
+            inner.findings.push(UNSEEN_CODE);
         }
         if let Some(command) = word.strip_prefix("ext::") {
             let command = command.replace("% ", " ");
@@ -102,7 +108,12 @@ fn config(words: &[String]) -> Option<(&str, &str)> {
     Some((name, operands.next()?))
 }
 
-fn apply(name: &str, value: &str, inner: &mut Inner) {
+/// A setting, for this command with the words that follow, or for good.
+fn apply(name: &str, value: &str, rest: &[String], stays: bool, inner: &mut Inner) {
+    let lower = name.to_ascii_lowercase();
+    if stays && lower.starts_with("filter.") && value.starts_with(['.', '/', '~']) {
+        inner.findings.push(finding("git_hook", "changes what git runs by itself"));
+    }
     if runs_hooks(name) && !matches!(value, "false" | "true" | "/dev/null" | "") {
         inner.findings.push(finding("git_hook", "changes what git runs by itself"));
     }
@@ -114,10 +125,16 @@ fn apply(name: &str, value: &str, inner: &mut Inner) {
         return;
     }
     // An alias without a sign, and a helper with a plain name, are commands of git itself.
-    let is_own = name.to_ascii_lowercase().starts_with("alias.") || name.ends_with(".helper");
+    let alias = lower.strip_prefix("alias.");
     match value.strip_prefix('!') {
         Some(command) => inner.script(command),
-        None if !is_own => inner.script(value),
+        None if alias.is_some() && !value.is_empty() => {
+            let called = rest.iter().position(|word| Some(word.as_str()) == alias).filter(|_| !stays);
+            let rest = called.and_then(|at| rest.get(at + 1..)).unwrap_or_default();
+            let words = value.split_whitespace().chain(rest.iter().map(String::as_str));
+            inner.program(std::iter::once("git").chain(words));
+        }
+        None if !name.ends_with(".helper") => inner.script(value),
         None => {}
     }
 }

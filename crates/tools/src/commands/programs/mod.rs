@@ -90,7 +90,10 @@ pub(super) fn run_by(simple: &Simple, reads: Option<&Flow>, files: &Files, inner
             let named = simple.values('a', "arg-file").first().and_then(|path| files.get(path));
             xargs::run_by(simple, named.or(reads), inner);
         }
-        "parallel" => xargs::run_by_parallel(simple, reads, inner),
+        "parallel" => {
+            let named = simple.values('a', "arg-file").first().and_then(|path| files.get(path));
+            xargs::run_by_parallel(simple, named.or(reads), inner);
+        }
         "find" | "gfind" => xargs::run_by_find(simple, inner),
         "fd" | "fdfind" => xargs::run_by_fd(simple, inner),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::run_by(simple, inner),
@@ -121,6 +124,9 @@ fn run_by_wrapper(simple: &Simple, inner: &mut Inner) {
         let words: Vec<&str> = options.words.iter().copied().skip_while(|word| *word == "--").collect();
         return match words.as_slice() {
             [text] if text.contains(' ') => inner.script(text),
+            words if matches!(name, "docker" | "podman" | "nerdctl") => {
+                inner.program(containers::as_seen_from_host(simple, words).iter().map(String::as_str));
+            }
             _ => inner.program(words),
         };
     }
@@ -216,10 +222,12 @@ pub(super) fn run_text(simple: &Simple, source: &Source, text: &str, inner: &mut
     }
     match name {
         "make" | "gmake" | "bmake" => makefile::read(text, inner),
+        "vim" | "nvim" | "vi" | "gvim" | "gdb" => editors::read_commands(name, text, inner),
+        _ if source::takes_lines(name) => others::read_database(text, inner),
         "ed" | "ex" => editors::read_ed(text, inner),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::read(text, inner),
         "sed" | "gsed" | "ssed" => sed::read(text, inner),
-        _ if source::is_configured(name) => {
+        _ if source::is_configured(name) || source::compiles(name) || name == "cargo" => {
             code::scan(Language::Other, text, &[], inner);
             texts::run_in(text.lines(), inner);
         }
@@ -232,6 +240,23 @@ pub(super) fn run_text(simple: &Simple, source: &Source, text: &str, inner: &mut
             inner.scripts.push(Passed { text: text.to_owned(), arguments: Some(arguments) });
         }
     }
+}
+
+/// What code among an interpreter's words prints, if it prints one text that is written out.
+pub(super) fn printed_by_code(simple: &Simple) -> Option<String> {
+    let language = Language::of(simple.name())?;
+    let code = language.code(simple).into_iter().next()?;
+    let pieces = tokens::pieces(code);
+    let is_print = |piece: &&tokens::Piece| {
+        matches!(piece.name(), Some("print" | "puts" | "say" | "echo" | "log" | "printf"))
+    };
+    let at = pieces.iter().position(|piece| is_print(&piece))?;
+    if pieces.iter().filter(is_print).count() > 1 {
+        return None;
+    }
+    let rest = pieces.get(at + 1..)?;
+    let rest = if rest.first().is_some_and(|next| next.is('(')) { rest.get(1..)? } else { rest };
+    rest.first().and_then(tokens::Piece::text).map(str::to_owned)
 }
 
 /// Whether a program is an interpreter of another language than that of the shell.
@@ -263,7 +288,11 @@ pub(super) fn installs(simple: &Simple) -> impl Iterator<Item = &str> {
 pub(super) fn takes_data(simple: &Simple, reads: &Flow) -> bool {
     let name = simple.name();
     let is_file = Language::of(name).is_some() && reads.origin.content;
-    is_file || others::is_database(name) || matches!(name, "ed" | "ex" | "make" | "gmake")
+    is_file
+        || others::is_database(name)
+        || source::takes_lines(name)
+        || source::compiles(name)
+        || matches!(name, "ed" | "ex" | "make" | "gmake")
 }
 
 /// The program that those are run by which a program runs. A shell adds nothing of its own.

@@ -16,6 +16,12 @@ pub(super) fn options(simple: &Simple) -> Options<'_> {
 /// The script that a shell is given with `-c`, with its name and arguments.
 pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
     let options = options(simple);
+    for file in simple.values('\0', "rcfile").into_iter().chain(simple.values('\0', "init-file")) {
+        inner.program([".", file]);
+    }
+    if matches!(simple.name(), "fish") {
+        simple.values('C', "init-command").into_iter().for_each(|text| inner.script(text));
+    }
     if !options.has("c") {
         return;
     }
@@ -28,8 +34,10 @@ pub(super) fn run_by(simple: &Simple, inner: &mut Inner) {
 /// The arguments that a script gets which a shell runs from a file.
 pub(super) fn arguments(simple: &Simple) -> Vec<String> {
     let is_shell = crate::commands::names::is_shell(simple.name());
-    let words = if is_shell { options(simple).words } else { Vec::new() };
-    let skipped = usize::from(is_shell);
+    let options = options(simple);
+    // Behind `-s` all words are arguments.
+    let skipped = usize::from(!options.has("s"));
+    let words = if is_shell { options.words } else { Vec::new() };
     let own = || simple.arguments().to_vec();
     if is_shell { words.iter().skip(skipped).map(|&word| word.to_owned()).collect() } else { own() }
 }

@@ -41,6 +41,39 @@ pub(super) fn is_configured(name: &str) -> bool {
     PROGRAMS.contains(&name)
 }
 
+/// Programs whose commands come in lines, of which those that begin with `!` are for a shell.
+pub(super) fn takes_lines(name: &str) -> bool {
+    matches!(
+        name,
+        "ftp" | "sftp" | "lftp" | "psftp" | "mail" | "mailx" | "mutt" | "dc" | "smbclient" | "telnet"
+    )
+}
+
+/// Compilers. What they make of a file that the same command writes is likely run next.
+pub(super) fn compiles(name: &str) -> bool {
+    matches!(
+        name,
+        "gcc"
+            | "cc"
+            | "clang"
+            | "g++"
+            | "c++"
+            | "clang++"
+            | "tcc"
+            | "rustc"
+            | "javac"
+            | "zig"
+            | "swift"
+            | "swiftc"
+    )
+}
+
+/// Whether a path is that of a program's source.
+fn is_source(path: &str) -> bool {
+    const ENDS: [&str; 9] = [".c", ".cc", ".cpp", ".cxx", ".rs", ".java", ".zig", ".swift", ".m"];
+    INPUT.contains(&path) || path.starts_with("/dev/fd/") || ENDS.iter().any(|end| path.ends_with(end))
+}
+
 /// Where a program finds the script that it runs.
 pub(in crate::commands) fn source(simple: &Simple) -> Source {
     let name = simple.name();
@@ -85,7 +118,7 @@ pub(in crate::commands) fn source(simple: &Simple) -> Source {
             "just" => Source::File("justfile".to_owned()),
             "task" => Source::File("Taskfile.yml".to_owned()),
             "docker-compose" => Source::File("docker-compose.yml".to_owned()),
-            "go" if simple.operand(0) == "run" => Source::File(simple.operand(1).to_owned()),
+            "go" if simple.operand(0) == "run" => from(Some(simple.operand(1))),
             "ansible-playbook" | "java" | "rust-script" | "wg-quick" => {
                 Source::File(simple.operands().last().unwrap_or_default().to_owned())
             }
@@ -95,7 +128,18 @@ pub(in crate::commands) fn source(simple: &Simple) -> Source {
             super::awk::file(simple).map_or(Source::Itself, |file| from(Some(file)))
         }
         "sed" | "gsed" | "ssed" => super::sed::file(simple).map_or(Source::Itself, |file| from(Some(file))),
-        "ed" | "ex" => Source::Input,
+        "ed" | "ex" | "newgrp" => Source::Input,
+        "vim" | "nvim" | "vi" | "gvim" | "gdb" => {
+            super::editors::commands_file(simple).map_or(Source::Itself, from)
+        }
+        name if takes_lines(name) => Source::Input,
+        name if compiles(name) && simple.says("-") => Source::Input,
+        name if compiles(name) => {
+            simple.operands().find(|path| is_source(path)).map_or(Source::Itself, |path| from(Some(path)))
+        }
+        "cargo" if matches!(simple.operand(0), "run" | "r" | "build" | "b" | "test" | "t") => {
+            Source::File("src/main.rs".to_owned())
+        }
         "psql" | "mysql" | "mariadb" if !simple.values('f', "file").is_empty() => {
             from(simple.values('f', "file").first().copied())
         }

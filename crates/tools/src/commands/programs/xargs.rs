@@ -49,6 +49,9 @@ pub(super) fn run_by_parallel(simple: &Simple, reads: Option<&Flow>, inner: &mut
         if given.is_empty() { known.unwrap_or_else(|| UNKNOWN.to_string()) } else { given.join(" ") };
     if command.is_empty() {
         given.iter().for_each(|text| inner.script(text));
+        if options.value('a', "arg-file").is_some() {
+            reads.into_iter().for_each(|flow| inner.script(&flow.text));
+        }
         // The lines of a file are the commands.
         inner.has_unknown_code |=
             given.is_empty() && reads.is_some_and(|flow| !flow.unknown && has_unknown(&flow.text));

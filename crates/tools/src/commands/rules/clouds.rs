@@ -1,5 +1,6 @@
 //! Deleting in a cloud.
 
+use super::sending;
 use crate::commands::simple::Simple;
 use crate::commands::{Finding, finding};
 
@@ -36,6 +37,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
                 || command.says("s3") && says(&["rm", "rb"])
                 || command.says("s3") && command.has('\0', "delete")
         }
+        "istioctl" | "linkerd" if says(&["uninstall"]) => true,
         "gcloud" | "az" | "doctl" | "eksctl" | "hcloud" | "linode-cli" | "openstack" | "ibmcloud" | "scw"
         | "oci" | "fly" | "flyctl" | "heroku" | "firebase" | "vercel" | "netlify" | "wrangler"
         | "supabase" | "neonctl" | "pscale" | "civo" | "vultr-cli" | "exo" | "cf" | "railway" | "kops"
@@ -43,6 +45,17 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             verbs().any(deletes)
                 || command.name() == "gcloud" && command.says("storage") && says(&["rm"])
                 || command.name() == "vercel" && says(&["rm"])
+                || command.name() == "railway" && command.operand(0) == "down"
+        }
+        "sam" | "helmfile" | "multipass" | "incus" | "lxc" | "flux" | "copilot-cli" | "juju" => {
+            verbs().any(deletes) || command.name() == "flux" && says(&["uninstall"])
+        }
+        "virsh" => matches!(command.operand(0), "destroy" | "undefine" | "vol-delete" | "pool-delete"),
+        "curl" | "http" | "https" | "xh" => {
+            let is_delete = |method: &str| method.eq_ignore_ascii_case("delete");
+            let asks = command.values('X', "request").into_iter().any(is_delete)
+                || command.name() != "curl" && is_delete(command.operand(0));
+            asks && !sending::is_local(command)
         }
         "gsutil" => says(&["rm", "rb"]),
         "s3cmd" | "s5cmd" => says(&["del", "rb", "rm"]),

@@ -15,6 +15,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "oc",
         "helm",
         "k3s",
+        "crictl",
         "minikube",
         "kind",
         "vagrant",

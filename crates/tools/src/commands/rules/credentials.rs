@@ -139,6 +139,7 @@ fn prints_secret(command: &Simple) -> bool {
                 || has("get-session-token")
                 || has("get-login-password")
                 || has("export-credentials")
+                || has("create-access-key")
                 || has("configure")
                     && words.iter().any(|word| word.contains("secret") || word.contains("token"))
                 || has("ssm") && command.has('\0', "with-decryption")
@@ -158,7 +159,9 @@ fn prints_secret(command: &Simple) -> bool {
                         .arguments()
                         .iter()
                         .any(|word| word.starts_with("-ojson") || word.starts_with("-oyaml"));
-            secret && has("get") && shown || has("config") && has("view") && command.has('\0', "raw")
+            secret && has("get") && shown
+                || has("create") && has("token")
+                || has("config") && has("view") && command.has('\0', "raw")
         }
         "security" => words
             .first()
@@ -170,7 +173,10 @@ fn prints_secret(command: &Simple) -> bool {
         "git" => has("credential") && has("fill"),
         "gpg" | "gpg2" => command.arguments().iter().any(|word| word.starts_with("--export-secret")),
         "getent" => has("shadow") || has("gshadow"),
-        "heroku" => has("auth:token"),
+        "heroku" => has("auth:token") || words.first() == Some(&"config"),
+        "fly" | "flyctl" => has("auth") && has("token"),
+        "vercel" => has("env") && has("pull"),
+        "chamber" => has("export") || has("read") || has("env"),
         "npm" => has("token"),
         "unshadow" | "mimikatz" | "secretsdump.py" | "lazagne" => true,
         _ => false,

@@ -22,11 +22,21 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         }
     } else if !is_text(name)
         && !runs_others
-        && let Some(found) = command.arguments().iter().find_map(|text| statement(text))
+        && let Some(found) =
+            command.arguments().iter().filter(|text| begins_statement(text)).find_map(|text| statement(text))
     {
         return Some(found);
     }
     (resets(command) || deletes_keys(command) || deletes_index(command)).then_some(DATABASE_DROP)
+}
+
+/// Whether a text, or a part of it, begins as a statement does. The name of a test may hold the same words.
+fn begins_statement(text: &str) -> bool {
+    let value = text.split_once('=').map_or("", |(_, value)| value);
+    text.split([';', '\n']).chain([value]).any(|part| {
+        let part = part.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).to_ascii_lowercase();
+        ["drop", "delete", "truncate", "alter", "use", "begin"].iter().any(|verb| part.starts_with(verb))
+    })
 }
 
 /// Keys of Redis that another command lists.
@@ -138,6 +148,8 @@ fn resets(command: &Simple) -> bool {
         "nc" | "ncat" | "netcat" | "telnet" => {
             command.input.as_ref().and_then(|input| of_other_stores("redis-cli", &input.text)).is_some()
         }
+        "consul" => in_order("kv", "delete") && command.says("-recurse"),
+        "influx" => command.operand(0) == "delete",
         "mysqladmin" => says(&["drop"]),
         "rails" | "rake" => {
             says(&["db:drop", "db:reset", "db:purge", "db:drop:all", "db:schema:load", "db:truncate_all"])

@@ -23,10 +23,17 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "rm" | "unlink" if command.operands().any(|path| path.starts_with(['/', '~'])) => {
             Some(finding("delete_absolute_path", "deletes files outside of the working directory"))
         }
-        "shred" | "srm" | "wipe" => Some(finding("shred", "destroys files for good")),
+        "tar" if command.says("--remove-files") => {
+            Some(finding("recursive_delete", "deletes directories with all that is in them"))
+        }
+        "zip" if command.has('m', "move") && command.has('r', "recurse-paths") => {
+            Some(finding("recursive_delete", "deletes directories with all that is in them"))
+        }
+        "shred" | "srm" | "wipe" | "scrub" => Some(finding("shred", "destroys files for good")),
         "find" if command.says("-delete") => {
             Some(finding("find_delete", "deletes all files that a search finds"))
         }
+        "rsync" if command.has('n', "dry-run") => None,
         "rsync" if command.arguments().iter().any(|word| word.starts_with("--delete") || word == "--del") => {
             Some(finding("sync_delete", "deletes files that the source does not have"))
         }

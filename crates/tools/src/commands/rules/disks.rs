@@ -20,10 +20,12 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         }
         // A kind of file systems alone only says which of them to list.
         "mount" if command.operands().eq(command.values('t', "types")) => None,
-        "mount" | "losetup" if !has_operands => None,
+        "swapon" if command.has('s', "summary") || command.has('\0', "show") => None,
+        "debugfs" if command.has('w', "") => Some(change),
+        "mount" | "losetup" | "swapon" if !has_operands => None,
         "fdisk" | "sfdisk" | "parted" | "gdisk" | "cgdisk" | "cfdisk" if lists => None,
         "fdisk" | "sfdisk" | "parted" | "gdisk" | "sgdisk" | "cgdisk" | "cfdisk" | "mkswap" | "swapoff"
-        | "mount" | "umount" | "losetup" | "cryptsetup" | "lvremove" | "vgremove" | "pvremove"
+        | "mount" | "umount" | "losetup" | "swapon" | "cryptsetup" | "lvremove" | "vgremove" | "pvremove"
         | "pvcreate" | "lvreduce" | "tune2fs" | "resize2fs" | "e2label" | "partprobe" | "wipefs" => {
             Some(change)
         }

@@ -7,6 +7,8 @@ use crate::commands::{Finding, finding};
 pub(super) fn rule(command: &Simple) -> Option<Finding> {
     if command.name() == "bfg" {
         return Some(finding("git_rewrite", "rewrites history"));
+    } else if matches!(command.name(), "hg" | "jj" | "svn") {
+        return of_others(command);
     } else if command.name() != "git" {
         return None;
     }
@@ -38,7 +40,7 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "submodule" => has("deinit") && (has("--force") || short('f')),
         _ => false,
     };
-    let pushes = *verb == "push" && !has("--dry-run") && !short('n');
+    let pushes = matches!(*verb, "push" | "send-pack") && !has("--dry-run") && !short('n');
     let forces = short('f') || has("--mirror") || rest.iter().any(|word| word.starts_with("--force"));
     if discards {
         Some(finding("git_discard", "throws away work that git does not bring back"))
@@ -48,8 +50,33 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         && (short('d') || has("--delete") || has("--prune") || operands().any(|word| word.starts_with(':')))
     {
         Some(finding("git_delete_remote", "deletes branches that others have"))
-    } else if matches!(*verb, "filter-branch" | "filter-repo") {
+    } else if matches!(*verb, "filter-branch" | "filter-repo")
+        || *verb == "replace" && !short('l') && !has("--list") && !rest.is_empty()
+    {
         Some(finding("git_rewrite", "rewrites history"))
+    } else {
+        None
+    }
+}
+
+/// Other programs that keep versions.
+fn of_others(command: &Simple) -> Option<Finding> {
+    let verb = command.operand(0);
+    let has = |short: char, long: &str| command.has(short, long);
+    let discards = match (command.name(), verb) {
+        ("hg", "update" | "up" | "checkout" | "co") => has('C', "clean"),
+        ("hg", "revert") => has('a', "all"),
+        ("hg", "strip" | "purge" | "rollback") => true,
+        ("svn", "revert") => has('R', "recursive"),
+        ("svn", "cleanup") => has('\0', "remove-unversioned"),
+        _ => false,
+    };
+    if discards {
+        Some(finding("git_discard", "throws away work that git does not bring back"))
+    } else if command.name() == "hg" && verb == "push" && has('f', "force") {
+        Some(finding("git_force_push", "rewrites history that others have"))
+    } else if command.name() == "jj" && command.says("push") && has('\0', "deleted") {
+        Some(finding("git_delete_remote", "deletes branches that others have"))
     } else {
         None
     }

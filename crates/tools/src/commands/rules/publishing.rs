@@ -25,9 +25,12 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             command.says("twine") && command.says("upload") || says(&["setup.py"]) && command.says("upload")
         }
         "gem" => says(&["push", "yank"]),
-        "mvn" | "mvnw" => command
-            .operands()
-            .any(|goal| goal == "deploy" || goal.starts_with("deploy:") || goal.ends_with(":release")),
+        "mvn" | "mvnw" => command.operands().any(|goal| {
+            goal == "deploy"
+                || goal.starts_with("deploy:")
+                || goal.ends_with(":release")
+                || goal == "release:perform"
+        }),
         "gradle" | "gradlew" => {
             command.operands().any(|task| {
                 let task = task.rsplit(':').next().unwrap_or(task);
@@ -52,7 +55,14 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "conda" | "anaconda" => says(&["upload"]),
         "dart" | "flutter" => says(&["pub"]) && says(&["publish"]),
         "mix" => says(&["hex.publish"]),
-        "stack" | "cabal" => says(&["upload"]),
+        "stack" | "cabal" | "conan" => says(&["upload"]),
+        "sbt" => command.operands().any(|task| {
+            let task = task.rsplit('/').next().unwrap_or(task).trim_start_matches(['+', ' ']);
+            task.starts_with("publish") && task != "publishLocal" && task != "publishM2"
+        }),
+        "ko" => matches!(first(), "publish" | "build" | "apply") && !command.has('L', "local"),
+        "fastlane" => says(&["deliver", "supply", "pilot", "release"]),
+        "eas" => matches!(first(), "submit" | "update"),
         _ => false,
     };
     (publishes && !tries).then_some(finding("publish_package", "publishes to others"))

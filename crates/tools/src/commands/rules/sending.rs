@@ -23,8 +23,9 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "rsync" | "rclone" if command.has('n', "dry-run") => false,
         "rsync" => command.operands().last().is_some_and(|to| is_remote(to) || to.starts_with("rsync://")),
         "ftp" if command.has('u', "") => true,
+        "sftp" if command.has('b', "") => true,
         "sftp" | "ftp" | "lftp" | "tftp" | "ncftp" | "smbclient" => puts(command),
-        "ncftpput" | "pastebinit" | "wgetpaste" | "ffsend" => true,
+        "ncftpput" | "slackcat" | "pastebinit" | "wgetpaste" | "ffsend" => true,
         "nc" | "ncat" | "netcat" | "telnet" => reads_file(command) && !is_local(command),
         "socat" => {
             command.operands().any(|word| {
@@ -33,7 +34,10 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
             }) || reads_file(command)
         }
         "openssl" => command.says("s_client") && reads_file(command),
-        "ssh" => reads_file(command) && command.operands().nth(1).is_some(),
+        "ssh" => reads_file(command) && command.operands().next().is_some(),
+        "xdg-open" | "open" | "lynx" | "w3m" | "links" | "elinks" => {
+            command.within.content && command.operands().any(|word| word.contains("://") && has_unknown(word))
+        }
         "aws" if command.says("s3") && command.says("--dryrun") => false,
         "aws" => {
             command.says("s3") && moves(command, &["cp", "mv", "sync"], "s3://") || command.says("put-object")
@@ -112,6 +116,9 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
 }
 
 fn by_curl(command: &Simple) -> bool {
+    let mut command = command.clone();
+    command.words.retain(|word| !names_method(word));
+    let command = &command;
     let file = |value: &&str| value.starts_with('@') || value.contains("=@") || value.contains("=<");
     let mut data: Vec<&str> = command.values('F', "form");
     for option in ["data", "data-binary", "data-raw", "data-ascii", "json"] {
@@ -126,6 +133,14 @@ fn by_curl(command: &Simple) -> bool {
     let sends_content =
         (command.within.content || command.within.environment) && parts.into_iter().any(has_unknown);
     (sends_file || sends_content) && !is_local(command)
+}
+
+/// `-XPUT`, whose letters are no options.
+fn names_method(word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    letters.and_then(|letters| letters.split_once('X')).is_some_and(|(_, method)| {
+        method.len() > 2 && method.chars().all(|letter| letter.is_ascii_uppercase())
+    })
 }
 
 /// Whether a program's input is the content of a file.
@@ -162,7 +177,7 @@ fn puts(command: &Simple) -> bool {
 }
 
 /// Whether all that a program talks to is this machine.
-fn is_local(command: &Simple) -> bool {
+pub(super) fn is_local(command: &Simple) -> bool {
     const HERE: [&str; 5] = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::1"];
     command.operands().any(|word| {
         let address = word.split_once("://").map_or(word, |(_, rest)| rest);

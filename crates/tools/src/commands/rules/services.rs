@@ -41,7 +41,12 @@ pub(super) fn rule(command: &Simple) -> Option<Finding> {
         "schtasks" if command.arguments().iter().any(|word| word.eq_ignore_ascii_case("/create")) => {
             Some(finding("scheduled_job", "runs something later by itself"))
         }
-        "iptables-restore" | "ip6tables-restore" => Some(finding("firewall", "changes the firewall")),
+        "iptables-restore" | "ip6tables-restore" | "ebtables" | "arptables" if !command.has('L', "list") => {
+            Some(finding("firewall", "changes the firewall"))
+        }
+        "ipset" if command.operands().any(|verb| matches!(verb, "destroy" | "flush" | "del")) => {
+            Some(finding("firewall", "changes the firewall"))
+        }
         "iptables" | "ip6tables" | "nft" | "ufw" | "firewall-cmd" | "pfctl" => {
             let lists = command.has('L', "list")
                 || command.has('S', "list-rules")

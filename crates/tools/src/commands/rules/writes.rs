@@ -75,7 +75,10 @@ const AUTOSTART: [&str; 7] = [
 ];
 
 pub(super) fn rule(command: &Simple) -> Option<Finding> {
-    if command.name() == "ssh-copy-id" {
+    let gives_access = matches!(command.name(), "gh" | "glab")
+        && matches!(command.operand(0), "ssh-key" | "gpg-key" | "deploy-key")
+        && command.operand(1) == "add";
+    if command.name() == "ssh-copy-id" || gives_access {
         return Some(finding("credentials_write", "changes keys or credentials"));
     }
     targets(command).into_iter().find_map(of_path)

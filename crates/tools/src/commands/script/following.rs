@@ -42,7 +42,10 @@ impl Script {
             let reads = reads.filter(|_| !matches!(simple.by.as_deref(), Some("xargs" | "parallel")));
             let mut inner = self.inner(&mut simple, reads.as_deref());
             inner.scripts.extend(environment::scripts(&simple.environment).into_iter().map(Into::into));
-            if matches!(simple.name(), "export" | "declare" | "typeset" | "readonly") {
+            if matches!(
+                simple.name(),
+                "export" | "declare" | "typeset" | "readonly" | "env" | "sudo" | "doas"
+            ) {
                 let kept = environment::scripts(simple.arguments());
                 inner.scripts.extend(kept.into_iter().filter(|text| !is_all_unknown(text)).map(Into::into));
             }

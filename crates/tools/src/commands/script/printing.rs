@@ -35,10 +35,11 @@ impl Script {
                 Flow { text: format!("{place}\n{}", listed.text), ..listed }
             }
             _ if programs::is_silent(simple) => Flow::default(),
-            _ => match decoding::printed(simple, reads) {
+            _ => match decoding::printed(simple, reads).or_else(|| programs::printed_by_code(simple)) {
                 // Nobody can read it before, so that it asks even if it is harmless.
                 Some(text) => {
-                    let unknown = Flow::unknown(Origin { decoded: true, ..Origin::default() });
+                    let decoded = !programs::speaks_another_language(simple.name());
+                    let unknown = Flow::unknown(Origin { decoded, ..programs::origin(simple) });
                     Flow { text: format!("{text}\n{}", unknown.text), ..unknown }
                 }
                 None => {

@@ -11,6 +11,10 @@ pub(super) struct Parsed {
     pub(super) writes: Vec<String>,
     pub(super) reads: Option<Input>,
     pub(super) redirect: Option<String>,
+    /// What it opens for reading besides its input, each with its number.
+    pub(super) numbered: Vec<(String, Input)>,
+    /// The number of an open file that becomes its input: `<&3`.
+    pub(super) reads_number: Option<String>,
 }
 
 pub(super) enum Input {
@@ -33,9 +37,21 @@ impl Parsed {
         match self.redirect.take().as_deref() {
             Some("<<<") => self.reads = Some(Input::Text(word)),
             Some("<") => self.reads = Some(Input::File(word)),
+            Some("<&") => self.reads_number = Some(word),
             Some(operator) if operator.contains('>') => self.writes.push(word),
-            Some(_) => {}
+            Some(operator) => self.numbered.extend(numbered(operator, word)),
             None => self.words.push(word),
         }
+    }
+}
+
+/// `3<<< text` and `3< file`.
+fn numbered(operator: &str, word: String) -> Option<(String, Input)> {
+    let sign = operator.trim_start_matches(|character: char| character.is_ascii_digit());
+    let number = operator.strip_suffix(sign).filter(|number| !number.is_empty())?.to_owned();
+    match sign {
+        "<<<" => Some((number, Input::Text(word))),
+        "<" => Some((number, Input::File(word))),
+        _ => None,
     }
 }

@@ -65,6 +65,16 @@ fn calls_within_calls_and_functions_are_bounded() {
         "a ".repeat(49_000),
         format!("while read x; do {} done <<< 'rm -rf x'", "$x;".repeat(30_000)),
         format!("foo {}", "'rm -rf x' ".repeat(9_000)),
+        format!("cat > a.rs <<E\n{}E\nrustc a.rs", "Command::new(\"a\").arg(\"b\");\n".repeat(3_000)),
+        format!("python3 -c '{}'", "a=os.system;".repeat(8_000)),
+        format!("vim -c '{}'", "silent !a|".repeat(9_000)),
+        format!("docker run {}a rm /h", "-v /:/h ".repeat(4_900)),
+        format!("docker run -v /:/h a sh -c '{}'", "/h ".repeat(30_000)),
+        "exec 3<<<x; sh <&3;".repeat(5_000),
+        "exec <<< x;".repeat(9_000),
+        format!("ftp <<E\n{}E\n", "!a\n".repeat(30_000)),
+        format!("git {}x", "-c alias.x='!git x' ".repeat(4_900)),
+        format!("cat ~/{}/x", "*a".repeat(49_000)),
         format!("echo '{}' | sed x | sed x | grep x | sh", "a b\n".repeat(20_000)),
     ] {
         assert!(size(&text) < 10 * MAX_COMMAND, "{}", text.get(..40).unwrap_or_default());

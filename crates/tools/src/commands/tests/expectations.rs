@@ -5,7 +5,7 @@
 
 use super::*;
 
-const TABLES: [(&str, &str); 13] = [
+const TABLES: [(&str, &str); 14] = [
     ("harmless", include_str!("../expectations/harmless.txt")),
     ("never", include_str!("../expectations/never.txt")),
     ("files", include_str!("../expectations/files.txt")),
@@ -18,6 +18,7 @@ const TABLES: [(&str, &str); 13] = [
     ("spellings", include_str!("../expectations/spellings.txt")),
     ("families", include_str!("../expectations/families.txt")),
     ("plain", include_str!("../expectations/plain.txt")),
+    ("acceptance", include_str!("../expectations/acceptance.txt")),
     ("rules", include_str!("../expectations/rules.txt")),
 ];
 /// A command with what must be found in it.

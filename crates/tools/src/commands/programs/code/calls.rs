@@ -31,6 +31,9 @@ impl Scan<'_> {
         if !is_of_interest(name) || self.left == 0 {
             return;
         }
+        if name == "Command" && self.language == Language::Other && self.builds(at, inner) {
+            return;
+        }
         let Some(arguments) = self.arguments_at(at).map(<[Piece]>::to_vec) else {
             return self.mentioned(name, inner);
         };
@@ -94,7 +97,7 @@ impl Scan<'_> {
             "read" if self.owner(at) == Some("File") => inner.opens.push(text()),
             "Path" => inner.opens.push(text()),
             "chmod" | "chmodSync" => self.changes_mode(&arguments, inner),
-            "kill"
+            "kill" | "posix_kill"
                 if arguments.windows(2).any(|pair| {
                     pair.first().is_some_and(|sign| sign.is('-'))
                         && pair.get(1).and_then(Piece::name) == Some("1")
@@ -117,6 +120,8 @@ impl Scan<'_> {
                 let reads = ["open", "readFileSync", "read_bytes", "read_text", "File", "createReadStream"];
                 let sends = arguments.iter().filter_map(Piece::name).any(|name| reads.contains(&name))
                     || name == "put" && self.says("paramiko")
+                    || self.has_backticks()
+                        && arguments.iter().any(|piece| matches!(piece, Piece::Command(_)))
                     || name == "request" && self.says("createReadStream") && self.says("pipe");
                 if sends || name == "upload_file" {
                     inner.findings.push(finding("send_file", "sends files to another machine"));
@@ -124,6 +129,19 @@ impl Scan<'_> {
             }
             _ => {}
         }
+    }
+
+    /// `Command::new("rm").arg("-rf")` of Rust. Returns whether it is one.
+    fn builds(&mut self, at: usize, inner: &mut Inner) -> bool {
+        let rest = self.pieces.get(at + 1..).unwrap_or_default();
+        let [Piece::Sign(':'), Piece::Sign(':'), Piece::Name(new), rest @ ..] = rest else { return false };
+        if new != "new" {
+            return false;
+        }
+        let until = |piece: &&Piece| !matches!(piece.name(), Some("spawn" | "status" | "output"));
+        inner.program(rest.iter().take(60).take_while(until).filter_map(Piece::text));
+        self.starts_programs = true;
+        true
     }
 
     /// A function that starts programs may get another name: `from os import system as s`.
@@ -175,7 +193,8 @@ impl Scan<'_> {
             },
             "execute" => self.language == Language::Lua,
             "cmd" => self.owner(at) == Some("System"),
-            "Command" => self.language == Language::Javascript,
+            "Command" => matches!(self.language, Language::Javascript | Language::Other),
+            "ProcessBuilder" => self.language == Language::Other,
             "shell" => matches!(self.language, Language::Other | Language::Ruby),
             "spawn" => self.language != Language::Tcl || self.code.contains("spawn"),
             name => STARTS.contains(&name),
@@ -212,10 +231,21 @@ impl Scan<'_> {
                 let words = words.iter().skip(usize::from(repeats)).map(String::as_str);
                 inner.program(std::iter::once(program.as_str()).chain(words));
             }
-            [Argument::List(words), ..] => match words.as_slice() {
-                [text] => inner.script(text),
-                words => inner.program(words.iter().map(String::as_str)),
-            },
+            [Argument::List(words), rest @ ..] => {
+                let mut words = words.clone();
+                // Lists are one there: `system(qw(rm -rf), "/")`.
+                for value in rest.iter().filter(|_| self.language == Language::Perl) {
+                    match value {
+                        Argument::Text(text) => words.push(text.clone()),
+                        Argument::List(others) => words.extend(others.iter().cloned()),
+                        Argument::Unknown => {}
+                    }
+                }
+                match words.as_slice() {
+                    [text] => inner.script(text),
+                    words => inner.program(words.iter().map(String::as_str)),
+                }
+            }
             [Argument::Text(text)] => inner.script(text),
             [Argument::Text(first), ..] => {
                 let texts: Vec<&str> = values

@@ -163,6 +163,8 @@ pub(super) fn is_of_interest(name: &str) -> bool {
         || matches!(
             name,
             "exec_driver_sql"
+                | "posix_kill"
+                | "ProcessBuilder"
                 | "dropDatabase"
                 | "post"
                 | "put"

@@ -55,7 +55,7 @@ impl Language {
     }
 
     /// The code among a program's words.
-    pub(super) fn code(self, simple: &Simple) -> Vec<&str> {
+    pub(in crate::commands) fn code(self, simple: &Simple) -> Vec<&str> {
         let (letters, ..) = self.options();
         let mut code: Vec<&str> = letters.chars().flat_map(|letter| simple.values(letter, "")).collect();
         code.extend(["eval", "print", "run"].iter().flat_map(|name| simple.values('\0', name)));

@@ -4,11 +4,12 @@
 mod calls;
 mod functions;
 mod language;
+mod renames;
 mod values;
 
 pub(in crate::commands) use language::Language;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Inner;
 use super::tokens::{Piece, pieces};
@@ -45,6 +46,8 @@ struct Scan<'a> {
     /// Whether a function that starts programs was seen under another name.
     renamed: bool,
     names: BTreeSet<String>,
+    /// Other names that the code gives to functions.
+    renames: BTreeMap<String, String>,
     /// How many more pieces are looked at.
     left: usize,
 }
@@ -65,9 +68,19 @@ pub(super) fn scan(language: Language, code: &str, arguments: &[&str], inner: &m
     let pieces = pieces(code);
     // Pieces of inner calls are looked at again with each call around them.
     let left = 10_000 + 4 * pieces.len();
+    let renames = renames::renames(language, &pieces);
     let names = pieces.iter().filter_map(|piece| piece.name().map(str::to_owned)).collect();
-    let mut scan =
-        Scan { language, code, pieces, arguments, starts_programs: false, renamed: false, names, left };
+    let mut scan = Scan {
+        language,
+        code,
+        pieces,
+        arguments,
+        starts_programs: false,
+        renamed: false,
+        names,
+        renames,
+        left,
+    };
     for at in 0..scan.pieces.len() {
         scan.piece(at, inner);
     }
@@ -98,7 +111,11 @@ impl Scan<'_> {
                 self.starts_programs = true;
                 inner.script(&text);
             }
-            Some(Piece::Name(name)) => self.name(at, &name, inner),
+            Some(Piece::Name(name)) => {
+                let is_call = self.pieces.get(at + 1).is_some_and(|next| next.is('('));
+                let function = self.renames.get(&name).filter(|_| is_call).cloned().unwrap_or(name);
+                self.name(at, &function, inner);
+            }
             _ => {}
         }
     }
@@ -127,6 +144,8 @@ impl Scan<'_> {
             "create_connection",
             "stream_socket_client",
             "inet_aton",
+            "Dial",
+            "TcpStream",
         ];
         names.iter().any(|name| self.says(name))
             || self.language == Language::Javascript

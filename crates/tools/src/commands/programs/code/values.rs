@@ -35,12 +35,23 @@ impl Scan<'_> {
                     | Piece::Name(_)
                     | Piece::Sign('$' | '@' | '[')
             )
-        ) || self.language == Language::Perl && rest.first().is_some_and(|piece| piece.is('{'));
+        ) || self.is_negative(at)
+            || self.language == Language::Perl && rest.first().is_some_and(|piece| piece.is('{'));
         if !calls_plainly || !begins {
             return None;
         }
         let end = rest.iter().position(|piece| piece.is(';') || piece.is('}')).unwrap_or(rest.len());
         rest.get(..end)
+    }
+
+    /// `kill -9, …`: a number below zero is an argument too.
+    fn is_negative(&self, at: usize) -> bool {
+        let next = |behind: usize| self.pieces.get(at + behind);
+        let is_number =
+            |piece: &Piece| piece.name().is_some_and(|name| name.chars().all(|digit| digit.is_ascii_digit()));
+        next(0).and_then(Piece::name) == Some("kill")
+            && next(1).is_some_and(|piece| piece.is('-'))
+            && next(2).is_some_and(is_number)
     }
 
     /// The arguments among these pieces.
