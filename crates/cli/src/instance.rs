@@ -35,6 +35,8 @@ pub(crate) const SERVER_GRACE: Grace =
 pub(crate) const COMMAND_GRACE: Grace = Grace { turns: SERVER_GRACE.turns, hooks: Duration::MAX };
 /// How often a quiet stream gets a comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long after the start it is found out what confines commands.
+const LOOK_AFTER: Duration = Duration::from_millis(500);
 
 /// A server that has its address and answers nobody yet.
 pub(crate) struct Instance {
@@ -104,8 +106,7 @@ impl Instance {
     /// Serves until `shutdown` is cancelled or the listener fails, then ends turns.
     pub(crate) async fn run(self, shutdown: CancellationToken, grace: Grace) -> Stopped {
         let Instance { server, engine, store, agent_files, routine_files, user_code, sandbox } = self;
-        // This starts processes, so it comes when the server is there already.
-        tokio::task::spawn_blocking(move || tell_what_is_missing(sandbox.report()));
+        tokio::spawn(tell_later(sandbox));
         let watching = tokio::spawn(agent_files.watch(engine.clone()));
         let watching_routines = tokio::spawn(routine_files.watch(engine.clone()));
         let serving = async {
@@ -259,6 +260,14 @@ fn tools(
         approvals,
     });
     Ok((tools, sandbox))
+}
+
+/// Finds out what confines commands, unless a command has by then, and says in the log what does not. That starts
+/// processes, so it leaves the start and the first requests alone.
+async fn tell_later(sandbox: Sandbox) {
+    tokio::time::sleep(LOOK_AFTER).await;
+    // If it fails the cause is in the log already.
+    drop(tokio::task::spawn_blocking(move || tell_what_is_missing(sandbox.report())).await);
 }
 
 /// Says in the log what does not confine commands.
