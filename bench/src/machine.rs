@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
 
@@ -27,6 +28,16 @@ pub(crate) fn memory(process: u32) -> Result<Memory> {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     };
     Ok(Memory { resident: field("VmRSS:")?, own: field("RssAnon:")? })
+}
+
+/// Brings a program file into memory from the disk, from its beginning to its end. How much of it is resident later
+/// depends on how it lies there: a file that was just copied shows several MB more.
+pub(crate) fn read_afresh(program: &Path) -> Result<()> {
+    let mut file = File::open(program).with_context(|| format!("open {}", program.display()))?;
+    file.sync_all()?;
+    posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
+    std::io::copy(&mut file, &mut std::io::sink())?;
+    Ok(())
 }
 
 /// Time that a process spent on processors.

@@ -187,5 +187,7 @@ async fn sections(bench: &Bench, parts: &[&str], mut show: impl FnMut(Section)) 
 }
 
 fn binary_of(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().with_context(|| format!("there is no {}", path.display()))
+    let binary = path.canonicalize().with_context(|| format!("there is no {}", path.display()))?;
+    machine::read_afresh(&binary)?;
+    Ok(binary)
 }
