@@ -99,6 +99,11 @@ impl Api {
         Api { client, url, key, tenant, home: None, successor: None }
     }
 
+    /// The same, reached through the proxies of these options.
+    pub(crate) fn reached_by(self, net: &petasos_net::Options) -> Api {
+        Api { client: Client::new(net), ..self }
+    }
+
     /// The same, for a server that tells in this home where it is.
     pub(crate) fn found_in(self, home: Home, successor: Option<Arc<Successor>>) -> Api {
         Api { home: Some(home), successor, ..self }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::admin_key::{AdminKey, Source};
 use crate::api::Api;
 use crate::args::ConnectArgs;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::embedded::Embedded;
 use crate::env::{self, Environment};
 use crate::home::Home;
@@ -69,7 +69,8 @@ impl Connection {
                 bail!("{url} is no address of a server; write it like http://127.0.0.1:7380");
             }
             let key = key_for(&url, args, &home, environment)?;
-            let api = Api::new(&url, key, args.tenant.clone());
+            let net = config::net_of_environment(environment)?;
+            let api = Api::new(&url, key, args.tenant.clone()).reached_by(&net);
             return Ok(Connection { api, embedded: None, successor: None });
         }
         let config = Config::read(args.home.config.as_deref(), &home, environment)?;

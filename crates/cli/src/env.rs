@@ -41,6 +41,17 @@ pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 /// The address of the provider `anthropic`.
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 
+/// The proxy of requests to `http://` addresses. This program is no CGI, so that no request sets it.
+pub(crate) const HTTP_PROXY: &str = "HTTP_PROXY";
+/// The proxy of requests to `https://` addresses.
+pub(crate) const HTTPS_PROXY: &str = "HTTPS_PROXY";
+/// The proxy of both, unless they have one of their own.
+pub(crate) const ALL_PROXY: &str = "ALL_PROXY";
+/// The hosts that are reached without a proxy.
+pub(crate) const NO_PROXY: &str = "NO_PROXY";
+/// A file of certificates that are trusted.
+pub(crate) const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
+
 /// The variables as they were when the process started. An empty variable counts as one that is not set.
 #[derive(Default, Clone)]
 pub(crate) struct Environment {
@@ -112,6 +123,16 @@ impl Environment {
             Some(Some(value)) => Ok(Some(value.to_owned())),
             Some(None) => bail!("the environment variable {name} is not valid UTF-8"),
         }
+    }
+
+    /// A variable whose name may be in lower case, which wins, and the name that it has.
+    pub(crate) fn either_case(&self, name: &str) -> Result<Option<(String, String)>> {
+        for name in [name.to_ascii_lowercase(), name.to_owned()] {
+            if let Some(value) = self.text(&name)? {
+                return Ok(Some((name, value)));
+            }
+        }
+        Ok(None)
     }
 
     /// A variable that holds a key. White space around it is cut off: files that keys come from end in a newline.

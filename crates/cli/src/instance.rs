@@ -169,7 +169,7 @@ async fn bind(
         directory: home.backups(),
         keep: config.backups_keep,
     };
-    let deliveries = deliveries(config.deliveries, &config.net, client.clone(), home)?;
+    let deliveries = deliveries(config.deliveries, &config.net, home)?;
     let engine = Engine::new(petasos_engine::Options {
         store: Arc::new(store),
         models: Models::new(config.providers, config.models, client).with_catalog(config.catalog),
@@ -218,16 +218,20 @@ async fn bind(
 fn deliveries(
     config: DeliveryConfig,
     net: &petasos_net::Options,
-    trusted: petasos_net::Client,
     home: &Home,
 ) -> Result<petasos_engine::DeliveryOptions> {
     let secret = match config.secret {
         Some(secret) => secret,
         None => delivery_secret::read(home)?,
     };
+    let mut net = net.clone();
+    if !net.proxies.callers {
+        // Deliveries carry what callers have said, wherever the operator sends them.
+        net.proxies = petasos_net::Proxies::default();
+    }
     Ok(petasos_engine::DeliveryOptions {
-        guarded: petasos_net::Client::guarded(net, config.targets.guard().clone()),
-        trusted,
+        guarded: petasos_net::Client::guarded(&net, config.targets.guard().clone()),
+        trusted: petasos_net::Client::new(&net),
         targets: config.targets,
         credentials: DeliveryCredentials::new(secret, config.token)?,
         event_webhook_url: config.event_webhook_url,

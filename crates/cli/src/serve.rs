@@ -23,7 +23,7 @@ pub(crate) async fn run(args: ServeArgs, environment: &Environment) -> Result<()
     let home = Home::find(args.home.data_dir.as_deref(), environment)?;
     let config = Config::read(args.home.config.as_deref(), &home, environment)?;
     let colours = environment.colours();
-    let traces = config.traces.as_ref().map(Traces::start).transpose()?;
+    let traces = config.traces.as_ref().map(|traces| Traces::start(traces, &config.net)).transpose()?;
     let level = config.log_level.as_deref().unwrap_or(LOG_LEVEL);
     logging::start(level, config.log_format, colours, traces.as_ref())?;
     #[cfg(unix)]

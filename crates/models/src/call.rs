@@ -105,7 +105,13 @@ impl Call {
         let response = match timeout(patience, self.client.post_json(&url, &headers, self.body.clone())).await
         {
             Ok(response) => response.map_err(|error| self.provider.network_error(&self.model, &error))?,
-            Err(_) => return Err(self.provider.silence(&self.model, patience, "did not answer")),
+            Err(_) => {
+                let mut error = self.provider.silence(&self.model, patience, "did not answer");
+                if let Some(proxy) = self.client.proxy_for(&url) {
+                    error.message = format!("{}, asked through the proxy {proxy}", error.message);
+                }
+                return Err(error);
+            }
         };
         if response.status() != 200 {
             return Err(self.bounded(self.provider.status_error(&self.model, response)).await);

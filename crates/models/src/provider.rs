@@ -56,11 +56,16 @@ impl Provider {
     /// What a failed connection means.
     pub(crate) fn network_error(&self, model: &str, error: &petasos_net::Error) -> Error {
         let name = &self.name;
-        let suspects = match error {
-            petasos_net::Error::Invalid { .. } => "base_url, api_key and headers",
-            _ => "the network and base_url",
+        let cure = match error {
+            petasos_net::Error::Invalid { .. } => {
+                format!("Check base_url, api_key and headers of provider {name}")
+            }
+            petasos_net::Error::Proxy { .. } => {
+                "Check proxy in config.yaml, HTTPS_PROXY and HTTP_PROXY".to_owned()
+            }
+            _ => format!("Check the network and base_url of provider {name}"),
         };
-        let message = format!("{name}/{model}: {error}. Check {suspects} of provider {name}");
+        let message = format!("{name}/{model}: {error}. {cure}");
         match error {
             petasos_net::Error::Invalid { .. } | petasos_net::Error::Refused { .. } => {
                 Error::new(Error::BAD_REQUEST, message)
@@ -68,8 +73,15 @@ impl Provider {
             petasos_net::Error::Timeout { .. } | petasos_net::Error::Slow { .. } => {
                 Error::passing(Error::TIMEOUT, message)
             }
-            petasos_net::Error::TooLarge { .. } => Error::new(Error::BAD_RESPONSE, message),
+            petasos_net::Error::TooLarge { .. } | petasos_net::Error::Encoded { .. } => {
+                Error::new(Error::BAD_RESPONSE, message)
+            }
+            // Another password, or another rule of the proxy, does not come by itself.
+            petasos_net::Error::Proxy { status: Some(400..=499), .. } => {
+                Error::new(Error::UNREACHABLE, message)
+            }
             petasos_net::Error::Connect { .. }
+            | petasos_net::Error::Proxy { .. }
             | petasos_net::Error::Lost { .. }
             | petasos_net::Error::Setup { .. } => Error::passing(Error::UNREACHABLE, message),
         }
@@ -106,6 +118,8 @@ impl Provider {
         let retry_after = wish(&response);
         let never = response.header("x-should-retry") == Some("false");
         let location = response.header("location").map(str::to_owned);
+        // These are what a proxy answers that cannot reach the provider.
+        let proxy = response.proxy().filter(|_| matches!(status, 502..=504)).map(str::to_owned);
         let body = response.text_bounded(MAX_ERROR_BODY).await.unwrap_or_default();
         let kind = error_object(&body).map(|error| text_of(&error, &["code", "type"])).unwrap_or_default();
         let said = match location {
@@ -113,6 +127,12 @@ impl Provider {
             _ => body,
         };
         let mut error = self.reported(model, Some(status), &kind, &said);
+        if let Some(proxy) = proxy {
+            error.message = format!(
+                "{}. The request went through the proxy {proxy}",
+                error.message.trim_end_matches('.')
+            );
+        }
         match &mut error.retry {
             retry if never => *retry = Retry::Never,
             Retry::After(wait) => *wait = retry_after,

@@ -5,8 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::Url;
 
-use crate::client::{Client, Method, Response};
+use crate::client::{Client, Method};
 use crate::error::Error;
+use crate::response::Response;
 
 /// What an answer may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Client {
     ) -> Result<Answer, Error> {
         let mut host = String::new();
         let answer = async {
-            let (mut url, first) = crate::client::parse_url(url)?;
+            let (mut url, first) = crate::web_url::parse_url(url)?;
             host = first;
             let mut headers = headers.to_vec();
             let mut redirects = 0;

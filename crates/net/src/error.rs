@@ -38,6 +38,18 @@ pub enum Error {
         /// What the system said.
         problem: String,
     },
+    /// The proxy on the way could not be reached, or does not let the request through.
+    #[error("could not reach {host} through the proxy {proxy}: {problem}")]
+    Proxy {
+        /// The host that was asked for.
+        host: String,
+        /// The proxy, without user and password.
+        proxy: String,
+        /// What it answered, if it did.
+        status: Option<u16>,
+        /// What it or the system said.
+        problem: String,
+    },
     /// The egress guard does not let it through.
     #[error("{host} may not be reached: {problem}")]
     Refused {
@@ -64,6 +76,14 @@ pub enum Error {
         /// The bound that it broke.
         max: usize,
     },
+    /// The answer is compressed in a way that cannot be undone.
+    #[error("the answer of {host} cannot be read: {problem}")]
+    Encoded {
+        /// The host that answered.
+        host: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The client itself could not be set up.
     #[error("the HTTP client could not be set up: {problem}")]
     Setup {
@@ -83,7 +103,7 @@ impl Error {
         if error.is_connect() && error.is_timeout() {
             Error::Timeout { host }
         } else if error.is_connect() {
-            Error::Connect { host, problem: innermost(&error) }
+            Error::Connect { host, problem: tls_problem(&error) }
         } else if error.is_builder() {
             Error::Invalid { host, problem: innermost(&error) }
         } else {
@@ -99,6 +119,18 @@ pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         last = source;
     }
     last.to_string()
+}
+
+/// Why a connection could not be made, with a cure where a certificate is not trusted.
+pub(crate) fn tls_problem(error: &(dyn std::error::Error + 'static)) -> String {
+    let problem = innermost(error);
+    if problem.contains("UnknownIssuer") {
+        return format!(
+            "{problem}; if a company's own authority has signed the certificate, name the file of that authority in \
+             SSL_CERT_FILE or ca_file"
+        );
+    }
+    problem
 }
 
 /// What the guard said, if it was the guard.

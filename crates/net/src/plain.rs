@@ -1,13 +1,16 @@
-//! Plain HTTP/1.1, read by whoever waits for the answer.
+//! HTTP/1.1, read by whoever waits for the answer.
 //!
 //! The pooled client drives each connection in a task of its own, which hands a body over piece by piece: for every
 //! token of a model that streams, two tasks take turns. Here the reader drives the connection itself, and takes all
-//! that has arrived in one go. It is meant for models on the same machine or network; TLS, HTTP/2 and everything
-//! that has to be guarded goes through the pool.
+//! that has arrived in one go. It is meant for models on the same machine or network, and for everything behind a proxy.
+//! TLS and HTTP/2 without a proxy, and what has to be guarded, goes through the pool.
 
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::future::poll_fn;
+use std::io;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -16,18 +19,23 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{Connection, SendRequest, handshake};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tower::ServiceExt;
 
+use crate::dial::Dial;
 use crate::error::{Error, innermost};
+use crate::stream::Heard;
 
 /// How long a connection is kept for the next request.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// How long nothing comes over a connection before the system asks whether the other side is still there.
-pub(crate) const PROBED: Duration = Duration::from_secs(30);
+/// What happens to a request that was written to a kept connection which then ended before a byte of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// It is sent once more, over a fresh connection: the server had closed the other one before it read anything.
+    Unheard,
+    /// It fails. The server may have read it, and must not do the same thing twice.
+    Never,
+}
 
 pub(crate) type Request = http::Request<Full<Bytes>>;
 
@@ -44,31 +52,41 @@ struct Idle {
 }
 
 impl Links {
-    /// Sends a request to `origin` and returns as soon as the head of the answer is here. `host` is what errors and
-    /// this pool call it.
+    /// Sends a request and returns as soon as the head of the answer is here. `key` tells connections apart that lead
+    /// elsewhere.
     pub(crate) async fn send(
         self: &Arc<Self>,
-        origin: &http::Uri,
-        host: &str,
+        key: &str,
+        dial: &Dial<'_>,
         mut request: Request,
-        connect_timeout: Duration,
+        repeat: Repeat,
     ) -> Result<Response, Error> {
+        let mut kept = self.take(key);
         loop {
-            let (mut link, is_used) = match self.take(host) {
-                Some(link) => (link, true),
-                None => (connect(origin, host, connect_timeout).await?, false),
+            let is_kept = kept.is_some();
+            let mut link = match kept.take() {
+                Some(link) => link,
+                None => connect(dial).await?,
             };
+            // A server may close a connection just as it is used again.
+            let again = (is_kept && repeat == Repeat::Unheard).then(|| request.clone());
+            link.has_answered.store(false, Ordering::Relaxed);
             let mut answer = pin!(link.requests.try_send_request(request));
             match link.until(|context| answer.as_mut().poll(context)).await {
                 Ok(answer) => {
                     let (head, body) = answer.into_parts();
-                    let home = (Arc::clone(self), host.to_owned());
+                    let home =
+                        Home { links: Arc::clone(self), key: key.to_owned(), host: dial.host.to_owned() };
                     return Ok(Response { head, body, link: Some(link), home });
                 }
-                Err(mut error) => match error.take_message() {
+                Err(mut error) => match (error.take_message(), again) {
                     // The other side had closed the connection before it was asked.
-                    Some(unsent) if is_used => request = unsent,
-                    _ => return Err(lost(error.error(), host)),
+                    (Some(unsent), _) if is_kept => {
+                        request = unsent;
+                        kept = self.take(key);
+                    }
+                    (None, Some(again)) if link.ended_unheard(error.error()) => request = again,
+                    _ => return Err(lost(error.error(), dial.host)),
                 },
             }
         }
@@ -120,7 +138,9 @@ async fn sweep(links: Weak<Links>) {
 struct Link {
     requests: SendRequest<Full<Bytes>>,
     /// None after its end. Only then is a request given back that it had not taken.
-    driver: Option<Connection<TokioIo<TcpStream>, Full<Bytes>>>,
+    driver: Option<Connection<TokioIo<Heard>, Full<Bytes>>>,
+    /// Whether anything came since the last request.
+    has_answered: Arc<AtomicBool>,
 }
 
 impl Link {
@@ -145,6 +165,12 @@ impl Link {
         }
     }
 
+    /// Whether it was closed before a byte of the answer had come.
+    fn ended_unheard(&self, error: &hyper::Error) -> bool {
+        !self.has_answered.load(Ordering::Relaxed)
+            && (error.is_incomplete_message() || error.is_closed() || has_io_end(error))
+    }
+
     /// Whether it can take a request.
     fn is_ready(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
@@ -152,16 +178,20 @@ impl Link {
     }
 }
 
-async fn connect(origin: &http::Uri, host: &str, patience: Duration) -> Result<Link, Error> {
-    let mut connector = HttpConnector::new();
-    connector.set_nodelay(true);
-    connector.set_keepalive(Some(PROBED));
-    let connecting = tokio::time::timeout(patience, connector.oneshot(origin.clone()));
-    let connected = connecting.await.map_err(|_| Error::Timeout { host: host.to_owned() })?;
-    let io =
-        connected.map_err(|error| Error::Connect { host: host.to_owned(), problem: innermost(&error) })?;
-    let (requests, driver) = handshake(io).await.map_err(|error| lost(&error, host))?;
-    Ok(Link { requests, driver: Some(driver) })
+/// Whether the system says that the other side has ended a connection.
+fn has_io_end(error: &hyper::Error) -> bool {
+    let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    let kind = io.map(io::Error::kind);
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(kind, Some(BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof))
+}
+
+async fn connect(dial: &Dial<'_>) -> Result<Link, Error> {
+    let has_answered = Arc::new(AtomicBool::new(false));
+    let stream = Heard { stream: dial.connect().await?, has_answered: Arc::clone(&has_answered) };
+    let (requests, driver) =
+        handshake(TokioIo::new(stream)).await.map_err(|error| lost(&error, dial.host))?;
+    Ok(Link { requests, driver: Some(driver), has_answered })
 }
 
 fn lost(error: &hyper::Error, host: &str) -> Error {
@@ -174,13 +204,22 @@ pub(crate) struct Response {
     pub(crate) head: http::response::Parts,
     body: Incoming,
     link: Option<Link>,
-    home: (Arc<Links>, String),
+    home: Home,
+}
+
+/// Where a connection goes when its answer was read.
+#[derive(Debug)]
+struct Home {
+    links: Arc<Links>,
+    key: String,
+    /// What errors call the other end.
+    host: String,
 }
 
 impl Response {
     /// The next piece of the body; none at its end.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        let (links, host) = &self.home;
+        let Home { links, key, host } = &self.home;
         while let Some(link) = &mut self.link {
             match link.until(|context| Pin::new(&mut self.body).poll_frame(context)).await {
                 // Trailers are of no use to anybody.
@@ -193,7 +232,7 @@ impl Response {
                     if let Some(mut link) = self.link.take()
                         && link.is_ready()
                     {
-                        links.put(host, link);
+                        links.put(key, link);
                     }
                 }
             }
@@ -205,9 +244,10 @@ impl Response {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+    use crate::dial::Way;
 
     /// Answers one request on each connection, and keeps it.
     async fn answer(listener: &TcpListener) -> TcpStream {
@@ -226,7 +266,9 @@ mod tests {
         let links = Arc::new(Links::default());
         let request = || http::Request::get("/").header("host", &host).body(Full::default()).unwrap();
         let ask = async || {
-            let sent = links.send(&origin, &host, request(), Duration::from_secs(10));
+            let way = Way::Direct(origin.clone());
+            let dial = Dial { host: &host, patience: Duration::from_secs(10), way };
+            let sent = links.send(&host, &dial, request(), Repeat::Unheard);
             let (answer, stream) = tokio::join!(sent, answer(&listener));
             assert!(answer.unwrap().chunk().await.unwrap().is_none());
             stream

@@ -3,11 +3,13 @@
 //!
 //! Nothing here may be used by the product. What waits, waits for the thing itself and gives up loudly.
 
+pub mod authority;
 pub mod client;
 #[cfg(feature = "server")]
 pub mod loopback;
 pub mod mcp_server;
 pub mod model_server;
+pub mod proxy;
 pub mod receiver;
 #[cfg(feature = "server")]
 pub mod server;
@@ -16,11 +18,13 @@ pub mod tools;
 use std::future::Future;
 use std::time::Duration;
 
+pub use authority::Authority;
 pub use client::{Answer, Client, EventStream, Frame};
 #[cfg(feature = "server")]
 pub use loopback::Loopback;
 pub use mcp_server::{McpAnswers, McpServer};
 pub use model_server::{Gate, ModelServer, Reply};
+pub use proxy::{ProxyMood, ProxyServer};
 #[cfg(feature = "server")]
 pub use server::{Setup, TestServer};
 

@@ -8,6 +8,7 @@ mod list_edit;
 mod mcp;
 mod plugins;
 mod providers;
+mod proxy;
 mod read;
 #[cfg(test)]
 mod reference;
@@ -31,6 +32,7 @@ use self::file::{File, Price, Seconds};
 pub(crate) use self::file::{LogFormat, WebApproval};
 pub(crate) use self::list_edit::{Want, edit as edit_list};
 pub(crate) use self::plugins::{PluginConfig, gateway_hooks};
+pub(crate) use self::proxy::net_of_environment;
 use self::read::Presence;
 use crate::env::{self, Environment};
 use crate::home::Home;
@@ -157,6 +159,8 @@ impl Config {
         log_level.as_ref().map_or(Ok(()), |(name, level)| logging::check(name, level))?;
         let mut net = petasos_net::Options::default();
         set(&mut net.connect_timeout, time(file.models.connect_seconds));
+        net.proxies = proxy::proxies(file.proxy, environment, &mut warnings)?;
+        net.certificates = proxy::certificates(file.ca_file.as_deref(), environment)?;
         let guard = egress::guard(&file.egress)?;
         let search_engine = web::engine(file.web.search, environment, &net, &guard, &mut warnings)?;
         Ok(Config {

@@ -26,7 +26,7 @@ pub(super) fn engine(
             bail!("web.search: url is missing; write the address of a SearXNG server")
         }
     };
-    let client = Client::guarded(net, guard.trusting(&url));
+    let client = Client::trusting(net, guard, &url);
     Ok(Some(match file.kind {
         SearchKind::Searxng => Arc::new(Searxng::new(client, &url).map_err(wrong)?),
         SearchKind::Brave => {

@@ -12,7 +12,7 @@ use crate::admin_key::{AdminKey, Source};
 use crate::agent_files::AgentFiles;
 use crate::api::{Api, path};
 use crate::args::DoctorArgs;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::connect::with_scheme;
 use crate::database;
 use crate::env::{self, Environment};
@@ -255,8 +255,12 @@ pub(super) async fn named_server(environment: &Environment) -> Option<Check> {
     };
     let url = with_scheme(&url);
     let url = url.trim_end_matches('/');
+    let net = match config::net_of_environment(environment) {
+        Ok(net) => net,
+        Err(error) => return Some(Check::failed(env::URL, &error)),
+    };
     let health = async {
-        let client = petasos_net::Client::new(&petasos_net::Options::default());
+        let client = petasos_net::Client::new(&net);
         client.request(petasos_net::Method::Get, &format!("{url}/health"), &[], None).await
     };
     let cure = format!("start it, or unset {}", env::URL);

@@ -86,6 +86,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.extend(checks::routine_files(&home));
     if let Some(config) = config {
         checks.extend(checks::listen(&config).await);
+        checks.extend(providers::proxies(&config));
         checks.extend(providers::check(&config).await);
         checks.extend(mcp::check(&config).await);
         checks.extend(hooks::checks(&config, &home, environment));

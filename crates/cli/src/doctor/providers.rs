@@ -43,6 +43,17 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
     checks
 }
 
+/// Which proxies are used, if any.
+pub(super) fn proxies(config: &Config) -> Option<Check> {
+    let proxies = &config.net.proxies;
+    let named = [("http", &proxies.http), ("https", &proxies.https)];
+    let named =
+        named.into_iter().filter_map(|(scheme, proxy)| Some(format!("{scheme}:// by {}", proxy.as_ref()?)));
+    let named: Vec<String> = named.collect();
+    let callers = if proxies.callers { "; also for what callers name" } else { "" };
+    (!named.is_empty()).then(|| Check::ok("proxy", format!("{}{callers}", named.join(", "))))
+}
+
 async fn demo(models: &Models) -> Check {
     let what = "provider demo";
     let (model, name) = match models.resolve("demo/fast") {

@@ -30,6 +30,7 @@ mod installation;
 mod keys;
 mod kill;
 mod plugins;
+mod proxies;
 mod reader_memory;
 mod refusals;
 mod routines;

@@ -66,7 +66,7 @@ impl Guard {
             let problem = format!("the URL has {} bytes; at most {MAX_URL} are allowed", url.len());
             return Err(Error::Invalid { host: String::new(), problem });
         }
-        let (url, host) = crate::client::parse_url(url)?;
+        let (url, host) = crate::web_url::parse_url(url)?;
         self.check_url(&url).map_err(|refusal| refusal.into_error(&host))
     }
 

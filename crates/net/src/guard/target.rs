@@ -32,7 +32,7 @@ impl Targets {
             let problem = "it must begin with https:// and a host, without blanks around it".to_owned();
             return Err(Error::Invalid { host: String::new(), problem });
         }
-        let (url, host) = crate::client::parse_url(url)?;
+        let (url, host) = crate::web_url::parse_url(url)?;
         self.check_url(&url).map_err(|refusal| refusal.into_error(&host))
     }
 

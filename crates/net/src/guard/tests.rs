@@ -316,3 +316,38 @@ async fn redirects_are_checked_like_the_first_address() {
     assert!(matches!(error, Error::Refused { address: Some(_), .. }), "{error}");
     assert_eq!(connections.load(Ordering::SeqCst), 0);
 }
+
+#[tokio::test]
+async fn a_proxy_is_told_the_address_that_was_judged_and_the_certificate_is_that_of_the_name() {
+    use petasos_testkit::receiver::Receiver;
+    use petasos_testkit::{Authority, ProxyMood, ProxyServer};
+
+    let (upstream, authority) = (Receiver::start().await, Authority::new());
+    let address = upstream.url.strip_prefix("http://").unwrap().strip_suffix("/hook").unwrap();
+    let front = authority.identity("hooks.example").front(address).await;
+    let proxy = ProxyServer::start(&front, ProxyMood::Serves).await;
+    let https = Some(proxy.url().parse().unwrap());
+    let proxies = crate::Proxies { https, callers: true, ..crate::Proxies::default() };
+    let certificates = crate::Certificates::from_pem(authority.pem().as_bytes()).unwrap();
+    let options = Options { proxies, certificates, ..Options::default() };
+    let lookup: Lookup = Arc::new(|name| {
+        let found = match name.as_str() {
+            "hooks.example" | "other.example" => vec!["10.0.0.7", "93.184.215.14"],
+            _ => vec!["10.0.0.7"],
+        };
+        let found = found.into_iter().map(|address| address.parse().unwrap()).collect();
+        async move { Ok(found) }.boxed()
+    });
+    let client = Client::guarded_with(&options, Guard::default(), lookup);
+    let ask = |url: &'static str| client.request(Method::Post, url, &[], None);
+    assert_eq!(ask("https://hooks.example/in").await.unwrap().status(), 200);
+    assert_eq!(proxy.lines(), ["CONNECT 93.184.215.14:443"]);
+    let wrong = ask("https://other.example/").await.unwrap_err().to_string();
+    assert!(wrong.contains("not valid for name") && wrong.contains(&proxy.address), "{wrong}");
+    let private = ask("https://inside.example/").await.unwrap_err();
+    assert!(
+        matches!(&private, Error::Refused { .. }) && !private.to_string().contains("10.0.0.7"),
+        "{private}"
+    );
+    assert_eq!((proxy.lines().len(), upstream.received().len()), (2, 1));
+}

@@ -154,4 +154,6 @@ async fn errors_are_told_apart_and_keep_the_url_to_themselves() {
 }
 
 mod bounds;
+mod compressed;
 mod plain;
+mod proxies;

@@ -30,7 +30,7 @@ impl Place {
 }
 
 /// Takes one request and answers it.
-async fn answer(socket: &mut TcpStream, answer: &str) -> String {
+pub(crate) async fn answer(socket: &mut TcpStream, answer: &str) -> String {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n{}") {
         assert!(socket.read_buf(&mut request).await.unwrap() > 0, "the request ended early");
@@ -159,4 +159,58 @@ async fn what_fails_is_told_apart_and_keeps_the_url_to_itself() {
     for error in [unanswered, cut, nonsense, refused, header] {
         assert!(!error.to_string().contains("hid"), "{error}");
     }
+}
+
+/// Reads a request and closes the connection in the same moment.
+async fn take_and_close(mut socket: TcpStream, said: &str) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n{}") {
+        assert!(socket.read_buf(&mut request).await.unwrap() > 0, "the request ended early");
+    }
+    socket.write_all(said.as_bytes()).await.unwrap();
+}
+
+/// Asks once, and hands back the server's end of the connection, which is kept.
+async fn kept(place: &Place, client: &Client) -> TcpStream {
+    let serve = async {
+        let mut socket = place.accept().await;
+        answer(&mut socket, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+        socket
+    };
+    let (response, socket) = place.ask(client, serve).await;
+    assert_eq!(response.unwrap().chunk().await.unwrap(), None);
+    socket
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_closes_on_a_request_costs_one_try_that_is_free() {
+    let (place, client) = (Place::open().await, client());
+    let socket = kept(&place, &client).await;
+    let serve = async {
+        take_and_close(socket, "").await;
+        let mut socket = place.accept().await;
+        answer(&mut socket, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await
+    };
+    let (response, again) = petasos_testkit::within("the second try", place.ask(&client, serve)).await;
+    assert_eq!(response.unwrap().text_bounded(9).await.unwrap(), "ok");
+    assert!(again.ends_with("\r\n\r\n{}"), "{again}");
+}
+
+#[tokio::test]
+async fn there_is_no_second_try_over_a_fresh_connection_or_after_the_first_byte() {
+    let (place, client) = (Place::open().await, client());
+    let (response, ()) = place.ask(&client, async { take_and_close(place.accept().await, "").await }).await;
+    assert!(matches!(response, Err(Error::Lost { .. })), "{response:?}");
+
+    let socket = kept(&place, &client).await;
+    let (response, ()) = place.ask(&client, take_and_close(socket, "HTTP/1.1 2")).await;
+    assert!(matches!(response, Err(Error::Lost { .. })), "{response:?}");
+
+    let socket = kept(&place, &client).await;
+    let serve = async {
+        take_and_close(socket, "").await;
+        take_and_close(place.accept().await, "").await;
+    };
+    let (response, ()) = place.ask(&client, serve).await;
+    assert!(matches!(response, Err(Error::Lost { .. })), "{response:?}");
 }

@@ -68,7 +68,7 @@ impl McpServers {
         for (name, ServerDefinition { reach, tenants }) in configured {
             let (url, connector) = match reach {
                 Reach::Http { url, headers } => {
-                    let client = Client::guarded(&options, guard.trusting(&url));
+                    let client = Client::trusting(&options, &guard, &url);
                     let headers = Arc::new(headers.into_iter().collect());
                     let http = Http { client, headers, message_bytes: settings.message_bytes };
                     (Some(url.clone()), Connector::Http { http, url })

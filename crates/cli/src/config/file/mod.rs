@@ -10,6 +10,7 @@ mod outside;
 mod plugins;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 
@@ -24,7 +25,9 @@ pub(crate) use self::models::{Compaction, Facts, Models, Provider};
 pub(crate) use self::operation::{
     Backups, Cors, Log, LogFormat, Metrics, Rate, Traces, UnknownFields, WorkspaceFiles,
 };
-pub(crate) use self::outside::{Deliveries, Egress, Mcp, McpServer, Retries, SearchKind, Web, WebSearch};
+pub(crate) use self::outside::{
+    Deliveries, Egress, Mcp, McpServer, Proxy, Retries, SearchKind, Web, WebSearch,
+};
 pub(crate) use self::plugins::Plugins;
 
 /// The whole file.
@@ -52,6 +55,10 @@ pub(crate) struct File {
     pub(crate) compaction: Compaction,
     /// What may be reached on the word of a caller or a model.
     pub(crate) egress: Egress,
+    /// Proxies on the way out.
+    pub(crate) proxy: Proxy,
+    /// A PEM file of certificates that are trusted besides those of the system.
+    pub(crate) ca_file: Option<PathBuf>,
     /// Webhooks and callbacks.
     pub(crate) deliveries: Deliveries,
     /// MCP servers, by the name that toolsets use.

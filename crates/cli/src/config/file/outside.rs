@@ -19,6 +19,26 @@ pub(crate) struct Egress {
     pub(crate) only_hosts: Vec<String>,
 }
 
+/// Proxies. What is not set here is taken from the environment; an empty text stands for no proxy.
+#[derive(Deserialize, Default)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Proxy {
+    /// The proxy of requests to http:// addresses; HTTP_PROXY unless set.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub(crate) http: Option<SecretString>,
+    /// The proxy of requests to https:// addresses; HTTPS_PROXY unless set.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub(crate) https: Option<SecretString>,
+    /// The proxy of both, unless they have one of their own; ALL_PROXY unless set.
+    #[cfg_attr(test, schemars(with = "Option<String>"))]
+    pub(crate) all: Option<SecretString>,
+    /// Hosts, suffixes, addresses and networks that are reached without a proxy; NO_PROXY unless set.
+    pub(crate) no_proxy: Option<Vec<String>>,
+    /// Whether the addresses that callers and models name, and deliveries, go through the proxy too.
+    pub(crate) callers: bool,
+}
+
 /// How webhooks and callbacks go out.
 #[derive(Deserialize, Default)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
