@@ -15,7 +15,8 @@ pub fn meant<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// How alike two names are: 1 for equal ones, 0 for names without anything in common.
 fn likeness(one: &str, other: &str) -> f64 {
-    strsim::jaro_winkler(one, other)
+    // Somebody who writes a name in capitals means that name.
+    strsim::jaro_winkler(&one.to_lowercase(), &other.to_lowercase())
 }
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod tests {
     fn a_slip_is_told_from_another_word() {
         let known = ["name", "tools", "instructions"];
         assert_eq!(meant("naem", &known), Some("name"));
+        assert_eq!(meant("NAEM", &known), Some("name"));
         assert_eq!(meant("colour", &known), None);
         assert_eq!(nearest("colour", &known), Some("tools"));
         assert_eq!(nearest("colour", &[]), None);

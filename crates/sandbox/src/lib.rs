@@ -31,7 +31,7 @@ pub use job::{Ended, Limit};
 pub use process::{Handle, Process};
 pub use promises::Promise;
 pub use report::{Report, find};
-pub use sandbox::{Command, Confine, Sandbox, Supervisor};
+pub use sandbox::{Command, Confine, FileWrites, Sandbox, Supervisor};
 pub use script::{Said, Script};
 pub use settings::{Backend, Fallback, Kernel, Limits, Network, Settings};
 pub use streams::{Streams, TerminalSize};

@@ -37,6 +37,17 @@ pub struct Command {
     pub streams: Streams,
     /// Whether it is confined.
     pub confine: Confine,
+    /// Whether it may write to files.
+    pub files: FileWrites,
+}
+
+/// Whether a command may write to files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileWrites {
+    /// Up to the size that the settings allow.
+    Limited,
+    /// Not a byte. It can still remove, rename and cut files.
+    None,
 }
 
 /// Whether a command is confined.
@@ -243,6 +254,7 @@ impl Sandbox {
             directory: PathBuf::from("/"),
             streams: Streams::Merged,
             confine: Confine::Not,
+            files: FileWrites::Limited,
         };
         backend::job(&Backend::Unconfined, &self.shared.settings, None, command)
     }

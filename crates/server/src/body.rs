@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use axum::body::{HttpBody as _, to_bytes};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
+use petasos_engine::Caller;
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
@@ -17,6 +19,24 @@ pub(crate) fn refuse_too_large(headers: &HeaderMap, most: usize) -> Result<(), P
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let length: Option<usize> = announced.and_then(|length| length.parse().ok());
     if length.is_some_and(|length| length > most) { Err(too_large(most)) } else { Ok(()) }
+}
+
+/// Refuses fields in a body that nobody would read, or names them. The body is read for that.
+pub(crate) async fn refuse_unread_fields(
+    app: &App,
+    caller: &Caller,
+    request: &mut Request,
+) -> Result<(), Problem> {
+    if request.body().is_end_stream() {
+        return Ok(());
+    }
+    let Some(known) = app.settings.known_fields.of_unread_body(request, caller) else { return Ok(()) };
+    let body = std::mem::take(request.body_mut());
+    let reading = tokio::time::timeout(app.settings.body_time, to_bytes(body, app.settings.max_body_bytes));
+    let bytes = reading.await.map_err(|_| too_slow(app.settings.body_time))?;
+    let bytes = bytes.map_err(|_| Problem::validation("body", "could not be read"))?;
+    let ignored = request.extensions().get::<IgnoredFields>();
+    app.settings.field_rule.apply(known, bytes, ignored).map(|_| ())
 }
 
 /// A body as it came, but for fields that mean nothing and are ignored.

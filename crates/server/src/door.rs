@@ -65,6 +65,7 @@ async fn admitted(app: &App, request: &mut Request) -> Result<Caller, Problem> {
     let caller = auth::caller(app, request.headers()).await?;
     body::refuse_too_large(request.headers(), app.settings.max_body_bytes)?;
     path::refuse_unreadable(request).await?;
+    body::refuse_unread_fields(app, &caller, request).await?;
     Ok(caller)
 }
 

@@ -9,33 +9,52 @@ use std::sync::OnceLock;
 
 use axum::extract::MatchedPath;
 use axum::http::Request;
+use petasos_core::key::KeyScope;
 use petasos_core::nearest::meant;
+use petasos_engine::Caller;
 use schemars::generate::SchemaGenerator;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::object_schemas::{Match, Others, Schema, Schemas, canonical};
 use crate::openapi::{Operation, SchemaOf, body_generator};
 
 /// The known fields of all routes that are checked, by path.
-pub(crate) struct KnownFields(HashMap<&'static str, Vec<RouteFields>>);
+pub(crate) struct KnownFields {
+    routes: HashMap<&'static str, Vec<RouteFields>>,
+    /// The routes that read no body, by path, with the method and the scope that they need.
+    without_body: HashMap<&'static str, Vec<(&'static str, KeyScope)>>,
+    none: BodyFields,
+}
 
 impl KnownFields {
     pub(crate) fn new(operations: &[Operation]) -> Self {
         let mut routes: HashMap<_, Vec<RouteFields>> = HashMap::new();
+        let mut without_body: HashMap<_, Vec<_>> = HashMap::new();
         for operation in operations.iter().filter(|operation| operation.is_checked()) {
             if let Some(schema_of) = operation.json_body() {
                 let route = RouteFields { method: operation.method(), schema_of, body: OnceLock::new() };
                 routes.entry(operation.path()).or_default().push(route);
+            } else if let Some(scope) = operation.scope_without_body() {
+                without_body.entry(operation.path()).or_default().push((operation.method(), scope));
             }
         }
-        KnownFields(routes)
+        KnownFields { routes, without_body, none: BodyFields::none() }
+    }
+
+    /// The fields of a body that nobody would read: there are none. Where a body is read, and where the caller may not
+    /// make the request, this has nothing to say.
+    pub(crate) fn of_unread_body<B>(&self, request: &Request<B>, caller: &Caller) -> Option<&BodyFields> {
+        let routes = self.without_body.get(request.extensions().get::<MatchedPath>()?.as_str())?;
+        let method = request.method().as_str();
+        let (_, scope) = routes.iter().find(|(known, _)| known.eq_ignore_ascii_case(method))?;
+        caller.may(*scope).then_some(&self.none)
     }
 
     /// The fields of the body of a request; none if anything may be in it.
     pub(crate) fn of<B>(&self, request: &Request<B>) -> Option<&BodyFields> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
         let method = request.method().as_str();
-        let route = self.0.get(path)?.iter().find(|route| route.method.eq_ignore_ascii_case(method))?;
+        let route = self.routes.get(path)?.iter().find(|route| route.method.eq_ignore_ascii_case(method))?;
         Some(route.body.get_or_init(|| BodyFields::new(route.schema_of)))
     }
 }
@@ -69,6 +88,11 @@ impl BodyFields {
         let mut generator: SchemaGenerator = body_generator();
         let root = schema_of(&mut generator).to_value();
         BodyFields(Schemas::read(&root, &generator.take_definitions(true)))
+    }
+
+    fn none() -> Self {
+        let root = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+        BodyFields(Schemas::read(&root, &Map::new()))
     }
 
     /// Takes the fields that mean nothing out of a body, and returns them.

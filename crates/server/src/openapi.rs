@@ -29,6 +29,7 @@ pub(crate) struct Operation {
     summary: &'static str,
     method: &'static str,
     path: &'static str,
+    scope: KeyScope,
     security: Value,
     parameters: Vec<Value>,
     body: Option<SchemaOf>,
@@ -52,6 +53,7 @@ impl Operation {
             summary,
             method: "get",
             path: "",
+            scope,
             security: json!([{ "key": [scope.as_str()] }]),
             parameters: Vec::new(),
             body: None,
@@ -187,6 +189,11 @@ impl Operation {
     /// The path of the route, with its parameters in braces.
     pub(crate) fn path(&self) -> &'static str {
         self.path
+    }
+
+    /// The scope that a key needs for a route that changes something and takes no body for that.
+    pub(crate) fn scope_without_body(&self) -> Option<KeyScope> {
+        (self.body.is_none() && self.method != "get").then_some(self.scope)
     }
 
     /// The schema of the JSON that the route takes.

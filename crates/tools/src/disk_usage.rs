@@ -37,12 +37,11 @@ pub(crate) struct DiskUsage {
     pub(crate) is_complete: bool,
 }
 
-/// Measures the directory of a handle that was opened as a path, as far as that is done by `deadline` or until more than
-/// `enough` was found.
+/// Measures the directory of a handle that was opened as a path, as far as that is done by `deadline`.
 ///
 /// # Errors
 /// If part of it cannot be measured although it is ours.
-pub(crate) fn disk_usage(handle: impl AsFd, enough: u64, deadline: Instant) -> Result<DiskUsage> {
+pub(crate) fn disk_usage(handle: impl AsFd, deadline: Instant) -> Result<DiskUsage> {
     let found = fstat(&handle)?;
     let mut walk = Walk { bytes: 0, known: HashSet::new(), device: found.st_dev };
     walk.count(&found);
@@ -51,7 +50,7 @@ pub(crate) fn disk_usage(handle: impl AsFd, enough: u64, deadline: Instant) -> R
     loop {
         looked_at = looked_at.wrapping_add(1);
         let is_over = looked_at.is_multiple_of(256) && Instant::now() >= deadline;
-        if is_over || walk.bytes > enough {
+        if is_over {
             return Ok(DiskUsage { bytes: walk.bytes, is_complete: false });
         }
         let Some(level) = levels.last_mut() else {
@@ -217,7 +216,7 @@ mod tests {
 
     fn usage(path: &std::path::Path) -> DiskUsage {
         let handle = openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).unwrap();
-        disk_usage(handle, u64::MAX, Instant::now() + Duration::from_secs(60)).unwrap()
+        disk_usage(handle, Instant::now() + Duration::from_secs(60)).unwrap()
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::commands::Approvals;
 use crate::redact::Redactor;
+use crate::terminal::exit_code;
 use crate::unfinished::UnfinishedLine;
 use crate::workspace::{Workspace, WorkspaceWatch};
 
@@ -147,7 +148,13 @@ fn look_after(
         let ended = loop {
             tokio::select! {
                 read = stdout.read(&mut buffer) => match read {
-                    Ok(0) | Err(_) => break handle.wait().await,
+                    Ok(0) | Err(_) => {
+                        let mut ended = handle.wait().await;
+                        if exit_code(&ended) != 0 {
+                            ended.problem = ended.problem.or(watch.reason());
+                        }
+                        break ended;
+                    }
                     Ok(count) => {
                         let piece = redactor.push(buffer.get(..count).unwrap_or_default());
                         lock(&reading.log).push(&piece);

@@ -7,9 +7,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use petasos_sandbox::FileWrites;
 use rustix::fs::{CWD, Mode, OFlags, openat, statvfs};
 use rustix::io::Errno;
 
@@ -27,7 +29,7 @@ const FRESH_TIMES: u32 = 20;
 const QUICK: Duration = Duration::from_millis(10);
 /// How many workspaces are remembered.
 const MAX_METERS: usize = 1000;
-/// How much a workspace that is over its limit may still grow during a command that makes room there.
+/// How much a workspace that is over its limit may still grow during a command that makes room there, by directories.
 const SLACK: u64 = 4 * 1024 * 1024;
 
 /// How much workspaces may take on the disk, in bytes.
@@ -59,6 +61,8 @@ struct Meter {
     reading: Mutex<Option<Reading>>,
     /// Held while it is measured.
     measuring: Mutex<()>,
+    /// Whether a command that could write to no file made it larger. Room that is made ends it.
+    has_grown: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,41 +118,38 @@ impl Quota {
         Ok(())
     }
 
-    /// Refuses a command where there is far more already than there may be. Where it is only somewhat more, a command is
-    /// the way to make room. This blocks.
-    pub(crate) fn may_run_commands(&self, workspace: &Path) -> Result<(), String> {
-        for limit in self.limits_of(workspace) {
-            let is_far_over = |reading: Reading| reading.bytes > limit.max.saturating_mul(2);
-            // What is known may be old by now.
-            if limit.meter.last().is_some_and(is_far_over)
-                && let Ok(Some(reading)) = limit.measure()
-                && is_far_over(reading)
-            {
-                return Err(limit.refusal(reading.bytes));
-            }
+    /// Watches a workspace during a command that begins now. Where there is too much already, the command can make room
+    /// and writes to no file. This blocks.
+    ///
+    /// # Errors
+    /// If an earlier command of the workspace grew it all the same.
+    pub(crate) fn watch(&self, workspace: &Path) -> Result<QuotaWatch, String> {
+        let limits = self.limits_of(workspace);
+        let Some((over, known)) = limits.iter().find_map(|limit| Some((limit, limit.excess()?))) else {
+            let watched = limits.into_iter().map(|limit| (limit.max, limit)).collect();
+            return Ok(QuotaWatch { limits: watched, over: None });
+        };
+        let own = self.own_limit(workspace);
+        let has_grown = own.meter.has_grown.load(Ordering::Relaxed);
+        let before = own.measure()?.or(own.meter.last()).map_or(0, |reading| reading.bytes);
+        if has_grown {
+            return Err(format!("{} No command runs until there is room.", over.refusal(known)));
         }
-        Ok(())
+        Ok(QuotaWatch { limits: [(before.saturating_add(SLACK), own)].into(), over: Some(over.clone()) })
     }
 
-    /// Watches a workspace during a command that begins now.
-    pub(crate) fn watch(&self, workspace: &Path) -> QuotaWatch {
-        let watched = self.limits_of(workspace).into_iter().map(|limit| {
-            let known = limit.meter.last().map_or(0, |reading| reading.bytes);
-            // Where there is too much already, a command may make room. It may not add to it.
-            let allowed = if known > limit.max { known.saturating_add(SLACK) } else { limit.max };
-            (limit, allowed)
-        });
-        QuotaWatch(watched.collect())
-    }
-
-    fn limits_of(&self, workspace: &Path) -> Vec<Limit> {
-        let own = Limit {
+    fn own_limit(&self, workspace: &Path) -> Limit {
+        Limit {
             setting: "workspaces.max_bytes",
             is_total: false,
             path: workspace.to_owned(),
             max: self.limits.max_bytes,
             meter: self.meter(workspace),
-        };
+        }
+    }
+
+    fn limits_of(&self, workspace: &Path) -> Vec<Limit> {
+        let own = self.own_limit(workspace);
         let total = self.limits.total_max_bytes.map(|max| Limit {
             setting: "workspaces.total_max_bytes",
             is_total: true,
@@ -168,11 +169,27 @@ impl Quota {
     }
 }
 
-/// The limits that a command must keep, each with what it may come to.
+/// The limits that a command must keep.
 #[derive(Clone)]
-pub(crate) struct QuotaWatch(Arc<[(Limit, u64)]>);
+pub(crate) struct QuotaWatch {
+    /// Each with what it may come to.
+    limits: Arc<[(u64, Limit)]>,
+    /// The limit that was exceeded before the command began.
+    over: Option<Limit>,
+}
 
 impl QuotaWatch {
+    /// Whether the command may write to files.
+    pub(crate) fn files(&self) -> FileWrites {
+        if self.over.is_some() { FileWrites::None } else { FileWrites::Limited }
+    }
+
+    /// Why a command failed that could write to no file.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let over = self.over.as_ref()?;
+        Some(over.refusal(over.meter.last()?.bytes))
+    }
+
     /// Waits until a limit is exceeded, and says so. Dropping the future ends the watch.
     pub(crate) async fn exceeded(&self, pool: &FilePool, owner: &FileOwner) -> String {
         loop {
@@ -188,8 +205,18 @@ impl QuotaWatch {
         let watch = self.clone();
         // All of them, so that each knows what the command has written.
         let look = move || {
-            let looks: Vec<_> = watch.0.iter().map(|(limit, allowed)| limit.look(*allowed)).collect();
-            looks.into_iter().flatten().next()
+            let looks: Vec<_> = watch.limits.iter().map(|(allowed, limit)| limit.look(*allowed)).collect();
+            let over = looks.into_iter().flatten().next()?;
+            if let Some(before) = &watch.over {
+                // Files that were mapped into memory grow without a write. Were that free, many commands could add up
+                // to any size.
+                watch
+                    .limits
+                    .iter()
+                    .for_each(|(_, limit)| limit.meter.has_grown.store(true, Ordering::Relaxed));
+                return Some(before.refusal(before.meter.last()?.bytes));
+            }
+            Some(over)
         };
         // If the disk does not answer, the command does not write either.
         pool.run(owner, look).await.unwrap_or_default()
@@ -210,6 +237,14 @@ impl Meter {
 }
 
 impl Limit {
+    /// How much is taken, if that is known to be too much. This measures again, since what is known may be old.
+    fn excess(&self) -> Option<u64> {
+        let is_over = |reading: &Reading| reading.bytes > self.max;
+        let known = self.meter.last().filter(is_over)?;
+        // What cannot be measured is refused when it is watched.
+        self.measure().ok().flatten().or(Some(known)).filter(is_over).map(|reading| reading.bytes)
+    }
+
     /// Measures, unless somebody else does or nothing is there.
     ///
     /// # Errors
@@ -219,6 +254,9 @@ impl Limit {
         match self.measured() {
             Ok(reading) => {
                 *lock(&self.meter.reading) = Some(reading);
+                if reading.bytes <= self.max {
+                    self.meter.has_grown.store(false, Ordering::Relaxed);
+                }
                 Ok(Some(reading))
             }
             Err(Errno::NOENT) => Ok(None),
@@ -235,9 +273,7 @@ impl Limit {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = openat(CWD, &self.path, flags, Mode::empty())?;
         let disk_used = disk_used(&self.path)?;
-        // Enough to know that a limit is exceeded, and by how much it may be.
-        let enough = self.max.saturating_mul(3);
-        let bytes = disk_usage(handle, enough, at + MAX_MEASURING)?.bytes;
+        let bytes = disk_usage(handle, at + MAX_MEASURING)?.bytes;
         Ok(Reading { bytes, at: Instant::now(), took: at.elapsed(), disk_used })
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use petasos_sandbox::{Command, Confine, Password, Process, Sandbox, Streams, Sudo, TerminalSize};
+use petasos_sandbox::{
+    Command, Confine, FileWrites, Password, Process, Sandbox, Streams, Sudo, TerminalSize,
+};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::commands::SudoCalls;
@@ -22,6 +24,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) sudo_calls: SudoCalls,
     pub(crate) pty: bool,
     pub(crate) directory: Option<&'a str>,
+    /// What the workspace has room for.
+    pub(crate) files: FileWrites,
 }
 
 impl<'a> Shell<'a> {
@@ -30,7 +34,8 @@ impl<'a> Shell<'a> {
         let secrets = &invocation.secrets;
         let sudo_password = invocation.sudo_password.as_ref();
         let sudo_calls = SudoCalls::default();
-        Shell { sandbox, workspace, secrets, sudo_password, sudo_calls, pty: false, directory: None }
+        let files = FileWrites::Limited;
+        Shell { sandbox, workspace, secrets, sudo_password, sudo_calls, pty: false, directory: None, files }
     }
 
     /// Starts a shell command. Its standard input is open. With a password nothing starts unless `sudo` takes it.
@@ -75,6 +80,7 @@ impl<'a> Shell<'a> {
             directory: self.directory(),
             streams,
             confine: Confine::AsSet,
+            files: self.files,
         }
     }
 

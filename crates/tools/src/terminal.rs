@@ -171,6 +171,7 @@ impl Terminal {
         shell.sudo_calls = judged.sudo_calls;
         let redactor = shell.redactor();
         let watch = workspace.watch().await?;
+        shell.files = watch.files();
         let mut process = shell.start(&input.command).await?;
         if input.background {
             let id = self.processes.add(&workspace, &input.command, process, redactor, watch)?;
@@ -245,6 +246,9 @@ impl Run<'_> {
         drop(process);
         // However it ended: what it has written counts for others too.
         over_quota = over_quota.or(watch.look().await);
+        if in_time && ended.as_ref().is_some_and(|ended| exit_code(ended) != 0) {
+            over_quota = over_quota.or(watch.reason());
+        }
         let rest = self.redactor.finish();
         self.keep(&mut collector, &rest).await;
         if let Some(unfiltered) = self.unfiltered.take() {

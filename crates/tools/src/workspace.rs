@@ -11,6 +11,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt};
 use petasos_core::ids::{AgentId, SessionId, TenantId};
+use petasos_sandbox::FileWrites;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 
@@ -164,12 +165,13 @@ impl Workspace {
         self.quota.make_sure_of_room(&self.path, bytes)
     }
 
-    /// Watches how much the workspace takes during a command that begins now. Where that is far too much already, no
-    /// command runs.
+    /// Watches how much the workspace takes during a command that begins now.
+    ///
+    /// # Errors
+    /// If no command may run there, because it is too large.
     pub(crate) async fn watch(&self) -> Result<WorkspaceWatch, String> {
-        let may_run = self.run(|workspace| workspace.quota.may_run_commands(&workspace.path)).await;
-        may_run.map_err(|error| error.to_string())??;
-        let watch = self.quota.watch(&self.path);
+        let watch = self.run(|workspace| workspace.quota.watch(&workspace.path)).await;
+        let watch = watch.map_err(|error| error.to_string())??;
         Ok(WorkspaceWatch { watch, pool: self.pool.clone(), owner: self.owner.clone() })
     }
 
@@ -282,6 +284,16 @@ pub(crate) struct WorkspaceWatch {
 }
 
 impl WorkspaceWatch {
+    /// Whether the command may write to files.
+    pub(crate) fn files(&self) -> FileWrites {
+        self.watch.files()
+    }
+
+    /// Why a command failed that could write to no file.
+    pub(crate) fn reason(&self) -> Option<String> {
+        self.watch.reason()
+    }
+
     /// Waits until there is more than there may be, and says so. Dropping the future ends the watch.
     pub(crate) async fn exceeded(&self) -> String {
         self.watch.exceeded(&self.pool, &self.owner).await

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use petasos_sandbox::{Backend, Command, Confine, Fallback, Sandbox, Streams, Supervisor};
+use petasos_sandbox::{Backend, Command, Confine, Fallback, FileWrites, Sandbox, Streams, Supervisor};
 use tokio::io::AsyncReadExt;
 
 use super::Check;
@@ -74,6 +74,7 @@ async fn run(sandbox: &Sandbox, workspace: &Path) -> Result<(), String> {
         directory: workspace.to_owned(),
         streams: Streams::Merged,
         confine: Confine::AsSet,
+        files: FileWrites::Limited,
     };
     let mut process = sandbox.start(command).map_err(|error| error.to_string())?;
     let mut said = String::new();

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
-use petasos_sandbox::{Command, Confine, Handle, Sandbox, Streams};
+use petasos_sandbox::{Command, Confine, FileWrites, Handle, Sandbox, Streams};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Semaphore;
 
@@ -146,6 +146,7 @@ impl Persistent {
             directory: place.directory.clone(),
             streams: Streams::Separate,
             confine: Confine::Not,
+            files: FileWrites::Limited,
         });
         let (stdin, stdout, stderr, handle) = started.map_err(|error| error.to_string())?.into_parts();
         if let Some(stderr) = stderr {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use petasos_sandbox::{Command, Confine, Sandbox, Streams};
+use petasos_sandbox::{Command, Confine, FileWrites, Sandbox, Streams};
 use tokio::io::{AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -71,6 +71,7 @@ impl Host {
                 directory: python.directory.clone(),
                 streams: Streams::Separate,
                 confine: Confine::Not,
+                files: FileWrites::Limited,
             })
             .map_err(|error| error.to_string())?;
         let (stdin, stdout, stderr, mut handle) = process.into_parts();

@@ -57,7 +57,7 @@ pub(super) fn arguments(settings: &Settings, command: Command) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::Confine;
+    use crate::sandbox::{Confine, FileWrites};
     use crate::streams::Streams;
 
     #[test]
@@ -69,6 +69,7 @@ mod tests {
             directory: "/work/space/below".into(),
             streams: Streams::Merged,
             confine: Confine::AsSet,
+            files: FileWrites::Limited,
         };
         let line = arguments(&Settings::default(), command.clone()).join(" ");
         assert!(line.contains("--ro-bind-try /usr /usr"), "{line}");

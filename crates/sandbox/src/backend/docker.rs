@@ -25,7 +25,7 @@ pub(super) fn fill(job: &mut Job, image: &str, settings: &Settings, command: Com
     arguments.push("--cap-drop=ALL".to_owned());
     arguments.push(format!("--memory={}", settings.limits.memory_bytes));
     arguments.push(format!("--pids-limit={}", settings.limits.processes));
-    arguments.push(format!("--ulimit=fsize={}", settings.limits.file_bytes));
+    arguments.push(format!("--ulimit=fsize={}", job.limits.file_bytes));
     arguments.push(format!("--ulimit=cpu={}", settings.limits.cpu_seconds));
     for path in settings.write.iter().chain([&command.workspace]) {
         arguments.push(format!("--volume={0}:{0}", path.display()));
@@ -44,7 +44,7 @@ pub(super) fn fill(job: &mut Job, image: &str, settings: &Settings, command: Com
 mod tests {
     use super::*;
     use crate::backend;
-    use crate::sandbox::Confine;
+    use crate::sandbox::{Confine, FileWrites};
     use crate::settings::Backend;
     use crate::streams::Streams;
 
@@ -57,6 +57,7 @@ mod tests {
             directory: "/work/space".into(),
             streams: Streams::Merged,
             confine: Confine::AsSet,
+            files: FileWrites::Limited,
         };
         let backend = Backend::Docker { image: "debian:12".to_owned() };
         let job = backend::job(&backend, &Settings::default(), None, command);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::job::{Confinement, Job};
 use crate::namespaces::Namespaces;
-use crate::sandbox::Command;
+use crate::sandbox::{Command, FileWrites};
 use crate::settings::{Backend, Network, Settings};
 
 /// Where commands find programs, unless the settings say otherwise.
@@ -23,13 +23,17 @@ pub(crate) fn job(
     command: Command,
 ) -> Job {
     let env = environment(settings, &command);
+    let mut limits = settings.limits;
+    if command.files == FileWrites::None {
+        limits.file_bytes = 0;
+    }
     let mut job = Job {
         arguments: Vec::new(),
         env,
         directory: command.directory.clone(),
         terminal: matches!(command.streams, crate::Streams::Terminal(_)),
         confinement: None,
-        limits: settings.limits,
+        limits,
         group: None,
         clean_up: None,
         refuse_unix_sockets: false,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use petasos_sandbox::{Command, Confine, Ended, Process, Sandbox, Settings, Streams, Supervisor};
+use petasos_sandbox::{Command, Confine, Ended, FileWrites, Process, Sandbox, Settings, Streams, Supervisor};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 
@@ -49,6 +49,7 @@ impl World {
             directory: self.workspace(),
             streams: Streams::Merged,
             confine: Confine::AsSet,
+            files: FileWrites::Limited,
         }
     }
 

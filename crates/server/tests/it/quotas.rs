@@ -62,6 +62,53 @@ async fn commands_that_write_more_than_a_workspace_may_hold_are_ended() {
 }
 
 #[tokio::test]
+async fn a_workspace_that_is_many_times_too_large_can_be_emptied_and_not_filled() {
+    let limits = WorkspaceLimits { max_bytes: MEGABYTE, total_max_bytes: None };
+    let (server, agent, _setup) = start(limits).await;
+    let session = server.client.session(&agent).await;
+    let code = "open('big', 'wb').write(b'x' * 30000000)";
+    let (result, is_error) = call(&server, &session, "execute_code", json!({ "code": code })).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+
+    for command in ["cat big > more", "head -c 9 big >> more"] {
+        let (result, is_error) = call(&server, &session, "terminal", json!({ "command": command })).await;
+        assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+    }
+    let (result, _) = call(&server, &session, "terminal", json!({ "command": "ls -s big more" })).await;
+    assert!(result["output"].as_str().unwrap().contains("0 more"), "{result}");
+
+    let (result, is_error) = call(&server, &session, "terminal", json!({ "command": "rm big" })).await;
+    assert!(!is_error, "{result}");
+    let write = json!({ "path": "small", "content": "x" });
+    let (result, is_error) = call(&server, &session, "write_file", write).await;
+    assert!(!is_error, "{result}");
+}
+
+#[tokio::test]
+async fn a_command_that_fills_holes_of_a_full_workspace_is_the_last() {
+    let limits = WorkspaceLimits { max_bytes: MEGABYTE, total_max_bytes: None };
+    let (server, agent, _setup) = start(limits).await;
+    let session = server.client.session(&agent).await;
+    let fill = "import mmap, time\nfile = open('holes', 'r+b')\nholes = mmap.mmap(file.fileno(), 60000000)\n\
+        for at in range(0, 60000000, 4096): holes[at] = 1\nholes.flush()\ntime.sleep(250)\n";
+    let script = json!({ "path": "fill.py", "content": fill });
+    assert!(!call(&server, &session, "write_file", script).await.1);
+    let code = "open('holes', 'wb').truncate(60000000)\nopen('big', 'wb').write(b'x' * 3000000)";
+    assert!(call(&server, &session, "execute_code", json!({ "code": code })).await.1);
+    let fill = json!({ "command": "python3 fill.py" });
+    let (result, is_error) = call(&server, &session, "terminal", fill).await;
+    assert!(is_error && result["error"].as_str().unwrap().contains("workspaces.max_bytes"), "{result}");
+    let (result, is_error) = call(&server, &session, "terminal", json!({ "command": "ls" })).await;
+    assert!(is_error && result.to_string().contains("until there is room"), "{result}");
+    let remove =
+        json!({ "patch": "*** Begin Patch\n*** Delete File: holes\n*** Delete File: big\n*** End Patch" });
+    let (result, is_error) = call(&server, &session, "patch", remove).await;
+    assert!(!is_error, "{result}");
+    let (result, is_error) = call(&server, &session, "terminal", json!({ "command": "ls" })).await;
+    assert!(!is_error, "{result}");
+}
+
+#[tokio::test]
 async fn short_commands_scripts_and_background_commands_are_told_too() {
     let limits = WorkspaceLimits { max_bytes: 20 * MEGABYTE, total_max_bytes: None };
     let (server, agent, _setup) = start(limits).await;

@@ -122,6 +122,15 @@ async fn requests(server: &TestServer) -> Vec<(Method, String, Value, &'static s
             201,
         ),
         (Method::Put, "/routines/one".into(), routine, "agent.colour", 201),
+        (Method::Post, format!("/v1/sessions/{session}/finalize"), json!({ "colour": 1 }), "colour", 200),
+        (
+            Method::Post,
+            format!("/v1/sessions/{session}/archive"),
+            json!({ "reason": { "a": 1 } }),
+            "reason",
+            200,
+        ),
+        (Method::Delete, format!("/conversation/sessions/{session}"), json!({ "force": true }), "force", 204),
         (Method::Put, "/routines/two".into(), scheduled, "schedule.colour", 201),
         (Method::Put, "/routines/three".into(), json!({ "agent": agent_id, "colour": 1 }), "colour", 201),
     ]
@@ -153,6 +162,29 @@ async fn they_are_refused_by_name_on_every_surface_of_ours() {
     let answer = server.client.post("/v1/agents", agent(json!({ "instrutions": "x" }))).await;
     let message = answer.expect_error(400, "validation_error")["message"].clone();
     assert!(message.as_str().unwrap().contains("instructions"), "{message}");
+}
+
+#[tokio::test]
+async fn bodies_that_nobody_reads_may_be_there_without_fields() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    for body in ["", "{}", "null", "[]", "no JSON"] {
+        let path = format!("/v1/sessions/{session}/finalize");
+        let answer = server.client.send(Method::Post, &path, Some(body.to_owned().into())).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn blocks_of_an_answer_to_a_conversation_are_checked() {
+    let server = TestServer::start().await;
+    let session = server.session().await;
+    let path = format!("/conversation/sessions/{session}/actions/any");
+    let block = json!({ "type": "text", "text": "found", "colour": 1 });
+    let answer = server.client.post(&path, json!({ "content": [block] })).await;
+    assert_eq!((answer.status, &answer.body["details"]["field"]), (422, &json!("content[0].colour")));
+    let answer = server.client.post(&path, json!({ "content": "found" })).await;
+    assert_eq!(answer.status, 409, "{}", answer.body);
 }
 
 #[tokio::test]
@@ -219,4 +251,6 @@ async fn who_may_not_write_is_told_that_first() {
     let key = server.client.post("/v1/keys", reader).await.expect(201);
     let reader = server.client_with(key["key"].as_str().unwrap());
     assert_eq!(reader.post("/v1/agents", agent(json!({ "colour": 1 }))).await.status, 403);
+    let archive = format!("/v1/sessions/{}/archive", server.session().await);
+    assert_eq!(reader.post(&archive, json!({ "colour": 1 })).await.status, 403);
 }

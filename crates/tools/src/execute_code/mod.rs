@@ -108,7 +108,8 @@ impl ExecuteCode {
         let functions = functions(invocation.dispatcher.as_ref());
         let arguments = ["python3", "-u", "-c", BOOTSTRAP, &script, &functions];
         let watch = workspace.watch().await?;
-        let shell = Shell::new(&self.sandbox, &workspace, &invocation);
+        let mut shell = Shell::new(&self.sandbox, &workspace, &invocation);
+        shell.files = watch.files();
         let process = shell.run_with(arguments.map(str::to_owned).into(), Streams::Separate)?;
         let mut collector = Collector::new(&invocation.tool_use_id);
         let started = Instant::now();
@@ -121,7 +122,10 @@ impl ExecuteCode {
             };
             (ended, over_quota, run.calls)
         };
-        let over_quota = over_quota.or(watch.look().await);
+        let mut over_quota = over_quota.or(watch.look().await);
+        if ended.as_ref().is_ok_and(|ended| exit_code(ended) != 0) {
+            over_quota = over_quota.or(watch.reason());
+        }
         let mut text = json!({
             "output": collector.finish(&workspace).await,
             "exit_code": ended.as_ref().map_or(124, exit_code),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use petasos_sandbox::{Command, Confine, Handle, Sandbox, Streams};
+use petasos_sandbox::{Command, Confine, FileWrites, Handle, Sandbox, Streams};
 use secrecy::ExposeSecret;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -48,6 +48,7 @@ pub(super) fn start(program: &Program, sandbox: &Sandbox) -> Result<Running, pet
         directory: program.directory.clone(),
         streams: Streams::Separate,
         confine: Confine::Not,
+        files: FileWrites::Limited,
     })?;
     let (stdin, stdout, stderr, handle) = process.into_parts();
     let complaints = Complaints::default();

@@ -20,6 +20,8 @@ const MAX_PLACES: usize = 1_000_000;
 pub(super) struct Changes<'a> {
     workspace: &'a Workspace,
     files: Vec<Changed>,
+    /// Files to remove whose content is no text to keep in memory. They are removed last, since they could not be put back.
+    unread: Vec<String>,
     deadline: Deadline,
 }
 
@@ -39,7 +41,7 @@ impl Changed {
 
 impl<'a> Changes<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> Self {
-        Changes { workspace, files: Vec::new(), deadline: Deadline::from_now() }
+        Changes { workspace, files: Vec::new(), unread: Vec::new(), deadline: Deadline::from_now() }
     }
 
     /// Puts one text in place of another.
@@ -101,7 +103,11 @@ impl<'a> Changes<'a> {
                 self.put(&path, Some(content))
             }
             Change::Delete { path } => {
-                self.read(&path)?;
+                if self.read(&path).is_err() && self.is_stored(&path)? {
+                    self.refuse_removed(&path)?;
+                    self.unread.push(path);
+                    return Ok(());
+                }
                 self.put(&path, None)
             }
             Change::Update { path, move_to, hunks } => {
@@ -117,6 +123,21 @@ impl<'a> Changes<'a> {
                     _ => self.put(&path, Some(after)),
                 }
             }
+        }
+    }
+
+    /// Whether a file is there and has no changes so far.
+    fn is_stored(&self, path: &str) -> Result<bool, String> {
+        if self.files.iter().any(|file| file.path == path) {
+            return self.read(path).map(|_| false);
+        }
+        self.workspace.open_file(&self.workspace.relative(path)?).map(|_| true)
+    }
+
+    fn refuse_removed(&self, path: &str) -> Result<(), String> {
+        match self.unread.iter().any(|removed| removed == path) {
+            true => Err(format!("{path} is not there any more.")),
+            false => Ok(()),
         }
     }
 
@@ -145,6 +166,7 @@ impl<'a> Changes<'a> {
     }
 
     fn put(&mut self, path: &str, after: Option<String>) -> Result<(), String> {
+        self.refuse_removed(path)?;
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
             file.after = after;
         } else {
@@ -162,18 +184,30 @@ impl<'a> Changes<'a> {
     }
 
     /// Writes everything. What fails on the way is put back.
-    pub(super) fn write(self) -> Result<Vec<Changed>, String> {
+    pub(super) fn write(mut self) -> Result<Vec<Changed>, String> {
         for (index, file) in self.files.iter().enumerate() {
             if let Err(problem) = self.store(&file.path, file.after.as_deref()) {
-                let done = self.files.iter().take(index);
-                let back =
-                    done.filter_map(|file| self.store(&file.path, file.before.as_deref()).err()).count();
-                let state =
-                    if back == 0 { "Nothing was changed." } else { "Some files are changed already." };
-                return Err(format!("{problem} {state}"));
+                return Err(self.put_back(index, &problem));
             }
         }
+        for (index, path) in self.unread.iter().enumerate() {
+            match self.store(path, None) {
+                Ok(()) => {}
+                Err(problem) if index == 0 => return Err(self.put_back(self.files.len(), &problem)),
+                Err(problem) => return Err(format!("{problem} Some files are changed already.")),
+            }
+        }
+        let removed = self.unread.into_iter().map(|path| Changed { path, before: None, after: None });
+        self.files.extend(removed);
         Ok(self.files)
+    }
+
+    /// Puts the first files back as they were, and says what became of them after this problem.
+    fn put_back(&self, count: usize, problem: &str) -> String {
+        let done = self.files.iter().take(count);
+        let back = done.filter_map(|file| self.store(&file.path, file.before.as_deref()).err()).count();
+        let state = if back == 0 { "Nothing was changed." } else { "Some files are changed already." };
+        format!("{problem} {state}")
     }
 
     fn store(&self, path: &str, content: Option<&str>) -> Result<(), String> {

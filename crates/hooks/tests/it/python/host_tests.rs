@@ -1,6 +1,6 @@
 //! The host's own tests.
 
-use petasos_sandbox::{Command, Confine, Sandbox, Settings, Streams, Supervisor};
+use petasos_sandbox::{Command, Confine, FileWrites, Sandbox, Settings, Streams, Supervisor};
 use petasos_testkit::within;
 use tokio::io::AsyncReadExt;
 
@@ -18,6 +18,7 @@ async fn the_tests_of_the_host_itself_pass() {
         directory: directory.into(),
         streams: Streams::Merged,
         confine: Confine::Not,
+        files: FileWrites::Limited,
     });
     let mut process = process.unwrap();
     let mut output = String::new();

@@ -59,7 +59,7 @@ enum AnswerShapes {
     /// For `custom_tool`.
     Result {
         /// A string, or a list of text blocks.
-        content: Value,
+        content: ResultShape,
         is_error: Option<bool>,
     },
     /// For `secret` and `sudo`. The value is not stored.
@@ -197,9 +197,19 @@ fn content(value: Value) -> Result<Vec<Block>, Problem> {
     blocks.into_iter().enumerate().map(read).collect()
 }
 
+/// How a result may be written.
+#[derive(JsonSchema)]
+#[schemars(untagged, inline)]
+#[expect(dead_code, reason = "it describes a field that is read by hand, for better errors")]
+enum ResultShape {
+    Text(String),
+    Blocks(Vec<TextBlock>),
+}
+
 /// A block of a result.
-#[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(inline)]
 enum TextBlock {
     Text { text: String },
 }
