@@ -34,6 +34,7 @@ mod plugin_offers;
 mod plugins;
 mod quotas;
 mod routines;
+mod search_engines;
 mod session_search;
 mod sessions;
 mod skills;
