@@ -125,7 +125,7 @@ impl ModelCall {
         let (model, name) = self.around.shared.models.resolve(&self.around.agent.model).map_err(failure)?;
         let request = Request {
             model: name,
-            system: std::mem::take(&mut self.system),
+            system: self.around.planner().await.with_instructions(std::mem::take(&mut self.system)),
             messages: self.messages_with_injected().await,
             tools: self.around.planner().await.offered(),
             max_output_tokens: None,

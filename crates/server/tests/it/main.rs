@@ -24,6 +24,7 @@ mod keys;
 mod logs;
 mod long_sessions;
 mod mcp;
+mod mcp_content;
 mod mcp_faults;
 mod memory;
 mod operations;
