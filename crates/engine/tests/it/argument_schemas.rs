@@ -108,7 +108,7 @@ proptest! {
     fn what_models_are_told_accepts_every_object_that_the_original_accepts(schema in schema(), objects in objects()) {
         let told = serde_json::to_value(ArgumentSchema::from(schema.clone())).unwrap();
         prop_assert_eq!(&told["type"], "object");
-        prop_assert!(told["properties"].is_object());
+        prop_assert!(told.get("properties").is_none_or(Value::is_object));
         for refused in ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"] {
             prop_assert!(told.get(refused).is_none(), "{} in {}", refused, told);
         }

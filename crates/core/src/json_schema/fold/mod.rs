@@ -31,7 +31,7 @@ pub fn plain_object(schema: &Value) -> Option<Value> {
     let fields = schema.as_object();
     let is_plain = fields.is_some_and(|fields| {
         fields.get("type").is_some_and(|kind| kind == "object")
-            && fields.get("properties").is_some_and(Value::is_object)
+            && fields.get("properties").is_none_or(Value::is_object)
             && !REFUSED.iter().any(|keyword| fields.contains_key(*keyword))
     });
     if is_plain {

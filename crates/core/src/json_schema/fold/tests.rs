@@ -14,6 +14,7 @@ fn folded(schema: Value) -> Value {
 #[test]
 fn plain_objects_stay_as_they_are() {
     for schema in [
+        json!({ "type": "object" }),
         json!({ "type": "object", "properties": {} }),
         json!({ "type": "object", "properties": { "anyOf": { "anyOf": [{ "type": "string" }] } }, "required": [] }),
     ] {
