@@ -40,6 +40,18 @@ pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
 pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
 /// The address of the provider `anthropic`.
 pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
+/// The key of Brave's search API.
+pub(crate) const BRAVE_API_KEY: &str = "BRAVE_API_KEY";
+/// The address of a SearXNG server.
+pub(crate) const SEARXNG_URL: &str = "SEARXNG_URL";
+/// The key of Tavily's search API.
+pub(crate) const TAVILY_API_KEY: &str = "TAVILY_API_KEY";
+/// The address of Tavily's search API.
+pub(crate) const TAVILY_BASE_URL: &str = "TAVILY_BASE_URL";
+/// The key of Exa's search API.
+pub(crate) const EXA_API_KEY: &str = "EXA_API_KEY";
+/// The address of Exa's search API.
+pub(crate) const EXA_BASE_URL: &str = "EXA_BASE_URL";
 
 /// The proxy of requests to `http://` addresses. This program is no CGI, so that no request sets it.
 pub(crate) const HTTP_PROXY: &str = "HTTP_PROXY";

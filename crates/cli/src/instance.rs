@@ -159,7 +159,7 @@ async fn bind(
     );
     let pages = petasos_net::Client::guarded(&config.net, config.guard.clone());
     let (tools, sandbox) = tools(config.sandbox, config.approvals, config.workspaces, home, &store)?;
-    let mut tools = tools.with_mcp(mcp).with_web(pages.clone(), config.search_engine);
+    let mut tools = tools.with_mcp(mcp).with_web(pages.clone(), config.search.engine);
     if config.web_approval == WebApproval::Ask {
         tools = tools.asking_before_web_extract(pages);
     }

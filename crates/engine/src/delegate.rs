@@ -48,7 +48,7 @@ pub(crate) async fn run(job: &ToolRun) -> ToolOutput {
         observers::tell(&job.around.shared, job.around.turn.clone(), stop);
     }
     let failed = results.iter().all(|result| result["status"] != "completed");
-    ToolOutput { text: Value::from(results).to_string(), is_error: failed }
+    ToolOutput { is_error: failed, ..ToolOutput::ok(Value::from(results).to_string()) }
 }
 
 /// One subagent of a call.

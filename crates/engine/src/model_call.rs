@@ -129,7 +129,7 @@ impl ModelCall {
         let settings = self.around.model_settings();
         let mut request = Request {
             model: String::new(),
-            system: std::mem::take(&mut self.system),
+            system: self.around.planner().await.with_instructions(std::mem::take(&mut self.system)),
             messages: self.messages_with_injected().await,
             tools: self.around.planner().await.offered(),
             settings,

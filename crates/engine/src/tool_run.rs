@@ -40,7 +40,8 @@ pub(crate) async fn run(job: ToolRun) {
     let output = executed.unwrap_or_else(|_| {
         ToolOutput::error(format!("The tool {} ended in a bug; its outcome is unknown.", job.call.tool))
     });
-    let content = vec![Block::text(output.text)];
+    let mut content = vec![Block::text(output.text)];
+    content.extend(output.images.into_iter().map(|url| Block::Image { url }));
     let input = Input::ToolFinished { id: job.call.id.clone(), content, is_error: output.is_error };
     // Nobody listens if the session was stopped in the meantime.
     drop(job.reports.send(Report::Ended { effect: job.effect, input, injected: None }));
@@ -63,18 +64,16 @@ impl ToolRun {
         if self.around.told.note(&self.call.id) {
             observers::tell_and_wait(&self.around.shared, &self.around.turn, observation).await;
         }
-        let text = self.transformed(&output.text, duration_ms).await.unwrap_or(output.text);
-        ToolOutput {
-            text: bounded(text, self.around.shared.max_tool_output_chars),
-            is_error: output.is_error,
-        }
+        let ToolOutput { text, images, is_error } = output;
+        let text = self.transformed(&text, duration_ms).await.unwrap_or(text);
+        ToolOutput { text: bounded(text, self.around.shared.max_tool_output_chars), images, is_error }
     }
 
     /// The same without the secrets of the session. They may be in whatever a command has left: a file, a page.
     fn redacted(&self, output: ToolOutput) -> ToolOutput {
         let given = self.around.shared.secrets.of(self.root());
         let secrets = given.values().chain(self.secrets.values()).chain(&self.sudo_password);
-        ToolOutput { text: Redactor::new(secrets).redacted(output.text), is_error: output.is_error }
+        ToolOutput { text: Redactor::new(secrets).redacted(output.text), ..output }
     }
 
     /// What hooks put in place of the result. One that panics puts nothing there: the tool has run, and what came

@@ -17,6 +17,7 @@ mod markdown;
 pub mod mcp;
 mod output;
 mod patch;
+mod picture;
 mod plain_text;
 mod process;
 mod processes;

@@ -1,6 +1,7 @@
-//! `read_file`: lines of a text file in the workspace.
+//! `read_file`: lines of a text file in the workspace, or a picture.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::parse;
+use crate::picture::{self, Picture, Unusable};
 use crate::tool::{Invocation, Tool, ToolOutput};
 use crate::workspace::{Workspace, Workspaces};
 
@@ -42,7 +44,9 @@ impl Tool for ReadFile {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: "read_file".to_owned(),
-            description: "Read a text file of the workspace. Lines come as number|text.".to_owned(),
+            description: "Read a text file of the workspace (lines come as number|text), or see a picture \
+                          (PNG, JPEG, GIF, WebP)."
+                .to_owned(),
             input_schema: json!({
                 "type": "object",
                 "properties": {
@@ -84,7 +88,10 @@ fn read(workspace: &Workspace, invocation: &Invocation) -> Result<ToolOutput, St
     let mut reader = BufReader::new(file.take(MAX_BYTES));
     let beginning = reader.fill_buf().map_err(|error| workspace.explain(&path, &error))?;
     if beginning.contains(&0) {
-        return Err(format!("{} is a binary file of {size} bytes.", path.display()));
+        return match picture::media_type(beginning) {
+            Some(_) => picture(reader, &path, size),
+            None => Err(format!("{} is a binary file of {size} bytes.", path.display())),
+        };
     }
     let first = input.offset.unwrap_or(1).max(1);
     let page = Page::read(reader, first, input.limit.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES))
@@ -97,6 +104,25 @@ fn read(workspace: &Workspace, invocation: &Invocation) -> Result<ToolOutput, St
         return Err(format!("{} has only {} lines.", path.display(), page.total_lines));
     }
     Ok(ToolOutput::ok(text.to_string()))
+}
+
+/// A picture as the model sees it, with a line about it. No more of the file is read than a picture may have.
+fn picture(reader: impl Read, path: &Path, size: u64) -> Result<ToolOutput, String> {
+    let shown = path.display();
+    let unusable = |why: Unusable| {
+        format!("{shown} is a binary file of {size} bytes. It cannot be shown as a picture: {why}.")
+    };
+    let most = u64::try_from(picture::MAX_BYTES).unwrap_or(u64::MAX);
+    if size > most {
+        return Err(unusable(Unusable::TooManyBytes(size)));
+    }
+    let mut bytes = Vec::new();
+    // A file that grows meanwhile passes the bound, and is refused.
+    let read = reader.take(most + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{shown} cannot be read: {error}."))?;
+    let picture = Picture::read(&bytes).map_err(unusable)?;
+    let text = format!("{shown}: {}", picture.described(bytes.len()));
+    Ok(ToolOutput { images: vec![picture.data_uri(&bytes)], ..ToolOutput::ok(text) })
 }
 
 /// Some lines of a file.

@@ -194,6 +194,8 @@ impl fmt::Debug for Filter {
 pub struct ToolOutput {
     /// The result.
     pub text: String,
+    /// Pictures that belong to it, as `data:` URIs.
+    pub images: Vec<String>,
     /// Whether it failed.
     pub is_error: bool,
 }
@@ -201,11 +203,11 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// A result.
     pub fn ok(text: impl Into<String>) -> Self {
-        ToolOutput { text: text.into(), is_error: false }
+        ToolOutput { text: text.into(), images: Vec::new(), is_error: false }
     }
 
     /// A failure that the model can react to.
     pub fn error(text: impl Into<String>) -> Self {
-        ToolOutput { text: text.into(), is_error: true }
+        ToolOutput { text: text.into(), images: Vec::new(), is_error: true }
     }
 }

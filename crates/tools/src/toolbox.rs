@@ -131,8 +131,8 @@ impl Toolbox {
         };
         match workspaces.opened(invocation).await {
             Ok(workspace) => {
-                let text = keep_bounded(&workspace, &invocation.tool_use_id, output.text).await;
-                ToolOutput { text, is_error: output.is_error }
+                let text = keep_bounded(&workspace, &invocation.tool_use_id, output.text.clone()).await;
+                ToolOutput { text, ..output }
             }
             Err(_) => output,
         }

@@ -19,13 +19,11 @@ mod web;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use petasos_models::ProviderConfig;
 use petasos_server::RateLimit;
-use petasos_tools::web_search::SearchEngine;
 
 pub(crate) use self::deliveries::DeliveryConfig;
 use self::file::{File, Price, Seconds};
@@ -70,7 +68,7 @@ pub(crate) struct Config {
     /// How they are used.
     pub(crate) mcp: petasos_tools::mcp::Settings,
     /// The search engine of `web_search`.
-    pub(crate) search_engine: Option<Arc<dyn SearchEngine>>,
+    pub(crate) search: web::Search,
     /// Bounds of turns and sessions.
     pub(crate) limits: petasos_core::limits::Limits,
     /// How much agents may note.
@@ -162,7 +160,7 @@ impl Config {
         net.proxies = proxy::proxies(file.proxy, environment, &mut warnings)?;
         net.certificates = proxy::certificates(file.ca_file.as_deref(), environment)?;
         let guard = egress::guard(&file.egress)?;
-        let search_engine = web::engine(file.web.search, environment, &net, &guard, &mut warnings)?;
+        let search = web::search(file.web.search, environment, &net, &guard, &mut warnings)?;
         Ok(Config {
             listen: listen.map_or_else(|| DEFAULT_LISTEN.to_owned(), |(_, address)| address),
             default_model: file.default_model,
@@ -170,7 +168,7 @@ impl Config {
             models: model_settings(&file.models),
             catalog: catalog::catalog(file.catalog, &file.compaction),
             net,
-            search_engine,
+            search,
             deliveries: deliveries::deliveries(file.deliveries, &guard)?,
             guard,
             mcp_servers,

@@ -162,6 +162,11 @@ pub(super) fn config(
     }
 }
 
+/// Which search engine agents have.
+pub(super) fn web_search(config: &Config) -> Check {
+    Check::ok("web_search", &config.search.reason)
+}
+
 /// Whether there is such an address as the server is to listen on.
 pub(super) async fn listen(config: &Config) -> Option<Check> {
     let found = tokio::time::timeout(ANSWER_TIME, tokio::net::lookup_host(&config.listen)).await;

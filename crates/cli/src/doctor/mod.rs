@@ -88,6 +88,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
         checks.extend(checks::listen(&config).await);
         checks.extend(providers::proxies(&config));
         checks.extend(providers::check(&config).await);
+        checks.push(checks::web_search(&config));
         checks.extend(mcp::check(&config).await);
         checks.extend(hooks::checks(&config, &home, environment));
         checks.extend(plugins::check(&config, &home).await);

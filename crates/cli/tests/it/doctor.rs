@@ -125,3 +125,17 @@ fn providers_are_asked() {
     assert_has(&lines, "fail provider openai", "has no key");
     assert!(!lines.concat().contains("secret-key"), "{lines:#?}");
 }
+
+#[test]
+fn the_search_engine_in_use_is_named_with_what_chose_it() {
+    let (_, lines) = doctor(&Installation::new(), &[]);
+    assert_has(&lines, "ok web_search", "there is no search engine");
+    let installation =
+        Installation::new().with_env("EXA_API_KEY", "s3cret").with_env("TAVILY_API_KEY", "s3cret");
+    let (_, lines) = doctor(&installation, &[]);
+    assert_has(&lines, "ok web_search", "tavily, because TAVILY_API_KEY is set; EXA_API_KEY not used");
+    installation.write("config.yaml", "web: { search: { kind: exa } }\n");
+    let (_, lines) = doctor(&installation, &[]);
+    assert_has(&lines, "ok web_search", "exa, as web.search in config.yaml says");
+    assert!(!lines.iter().any(|line| line.contains("s3cret")), "{lines:#?}");
+}

@@ -76,6 +76,31 @@ pub(super) fn for_each_subschema<'a>(
     }
 }
 
+/// A copy of those keywords of a schema that are `wanted`, with what `copy` makes of each schema that they hold.
+pub(super) fn with_subschemas<'a>(
+    schema: &'a Map<String, Value>,
+    wanted: impl Fn(&str) -> bool,
+    mut copy: impl FnMut(&'a Value) -> Value,
+) -> Map<String, Value> {
+    let mut copied = Map::new();
+    for (keyword, value) in schema.iter().filter(|(keyword, _)| wanted(keyword)) {
+        let holds =
+            |form: fn(&Form) -> bool| KEYWORDS.iter().any(|(name, its, _)| name == keyword && form(its));
+        let value = match value {
+            Value::Object(named) if holds(|form| matches!(form, Form::Named)) => {
+                named.iter().map(|(name, one)| (name.clone(), copy(one))).collect()
+            }
+            Value::Array(list) if holds(|form| matches!(form, Form::List)) => {
+                list.iter().map(&mut copy).collect()
+            }
+            one if holds(|form| matches!(form, Form::One)) => copy(one),
+            other => other.clone(),
+        };
+        copied.insert(keyword.clone(), value);
+    }
+    copied
+}
+
 /// A name as a part of a JSON pointer.
 fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")

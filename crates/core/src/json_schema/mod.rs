@@ -7,6 +7,7 @@
 
 mod bounds;
 mod expansion;
+mod fold;
 mod index;
 mod keywords;
 
@@ -14,6 +15,7 @@ pub use bounds::{
     MAX_BYTES, MAX_DEPTH, MAX_EXPANSION, MAX_LIST, MAX_PATTERN_BYTES, MAX_PATTERNS, MAX_REFERENCES,
     MAX_SUBSCHEMAS,
 };
+pub use fold::plain_object;
 pub use index::SchemaIndex;
 
 use serde_json::Value;

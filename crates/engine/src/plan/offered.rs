@@ -6,7 +6,7 @@ use petasos_core::agent::AgentDefinition;
 use petasos_core::model::ToolSpec;
 use petasos_core::run::EMIT_OUTPUT;
 use petasos_core::settings::ServerTool as Setting;
-use petasos_tools::mcp::{Missing, Offer};
+use petasos_tools::mcp::{Missing, Offer, OfferedTool};
 use petasos_tools::{Audience, Toolbox, all_names, clarify, delegate_task, request_secret};
 
 use super::Planner;
@@ -43,9 +43,7 @@ impl Planner<'_> {
             .cloned()
             .collect();
         specs.extend(server);
-        for tool in
-            self.mcp.iter().filter(|tool| self.is_on(&tool.spec.name) && tool.is_enabled(&self.around.agent))
-        {
+        for tool in self.mcp.iter().filter(|tool| self.has_mcp_tool(tool)) {
             if !specs.iter().any(|other| other.name == tool.spec.name) {
                 specs.push(Arc::clone(&tool.spec));
             }
@@ -55,6 +53,19 @@ impl Planner<'_> {
             specs.push(emit_output::spec(&run.job).into());
         }
         specs
+    }
+
+    /// A system prompt with what MCP servers say about the tools of theirs that the model has.
+    pub(crate) fn with_instructions(&self, system: String) -> String {
+        match self.mcp.instructions(|tool| self.has_mcp_tool(tool)) {
+            Some(said) if system.is_empty() => said,
+            Some(said) => format!("{system}\n\n{said}"),
+            None => system,
+        }
+    }
+
+    fn has_mcp_tool(&self, tool: &OfferedTool) -> bool {
+        self.is_on(&tool.spec.name) && tool.is_enabled(&self.around.agent)
     }
 
     /// The tools that the application runs: those of the session, and those of the agent unless the session has a list

@@ -1,6 +1,7 @@
 //! The engine driven directly: a real store, a scripted model, and no HTTP surface anywhere.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod argument_schemas;
 mod crash_loops;
 mod deletion;
 mod deliveries;

@@ -78,3 +78,23 @@ async fn a_turn_that_fails_is_named_without_what_was_said() {
     assert!(found[0].contains(&session) && found[0].contains("code=\""), "{found:?}");
     assert_eq!(lines.with("", "my secret plan"), Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn a_dead_mcp_server_is_warned_about_once_for_many_sessions() {
+    let lines = Lines::default();
+    let _logging = tracing::subscriber::set_default(lines.clone());
+    let server =
+        crate::mcp::start([("py", crate::mcp::program(&["dies"]))], crate::mcp::settings(), &[]).await;
+    for _ in 0..5 {
+        let session = crate::mcp::session_with(&server, "py", json!({})).await;
+        server.model.script([Reply::text("Done.")]);
+        let mut stream = server.client.stream(&session, "").await;
+        server.client.message(&session, "go").await.expect(200);
+        stream.until_idle().await;
+        // The model is told each time.
+        let messages = server.model.requests().pop().unwrap().body["messages"].to_string();
+        assert!(messages.contains("The MCP server py cannot be used now"), "{messages}");
+    }
+    let warned = lines.with("WARN", "an MCP server cannot be used");
+    assert_eq!(warned.len(), 1, "{warned:?}");
+}

@@ -1,8 +1,11 @@
 //! MCP servers that hang, flood, lie and die: the model is told, and the turn goes on.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use petasos_testkit::{McpAnswers, McpServer, Reply, TestServer};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use futures_util::StreamExt;
+use petasos_testkit::{McpAnswers, McpServer, Reply, TestServer, within};
 use petasos_tools::mcp::{Program, Reach, ServerDefinition, Settings, Tenants};
 use serde_json::json;
 
@@ -161,4 +164,57 @@ async fn programs_see_none_of_our_environment() {
     let session = session_with(&server, "py", json!({})).await;
     let (text, _) = result(&turn(&server, &session, "mcp_py_environment", json!({})).await);
     assert!(text.contains("PATH") && !text.contains("CARGO"), "{text}");
+}
+
+/// An MCP server whose stream of its own messages breaks as soon as it is opened. Says when it was.
+async fn breaking() -> (String, tokio::sync::mpsc::UnboundedReceiver<Instant>) {
+    let (opened, openings) = tokio::sync::mpsc::unbounded_channel();
+    let stream = move || async move {
+        let _ = opened.send(Instant::now());
+        let begins = futures_util::stream::iter([Ok("id: 1\ndata: {}\n\n")]);
+        // An answer that breaks before its beginning has gone out would be no stream at all.
+        let breaks = futures_util::stream::once(async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Err(std::io::Error::other("broken"))
+        });
+        let body = axum::body::Body::from_stream(begins.chain(breaks));
+        ([(axum::http::header::CONTENT_TYPE, "text/event-stream")], body)
+    };
+    let answer = |axum::Json(message): axum::Json<serde_json::Value>| async move {
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({
+                "protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "breaking", "version": "1" },
+            }),
+            Some("tools/list") => {
+                json!({ "tools": [{ "name": "echo", "inputSchema": { "type": "object" } }] })
+            }
+            _ => return StatusCode::ACCEPTED.into_response(),
+        };
+        let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        ([("mcp-session-id", "one")], axum::Json(reply)).into_response()
+    };
+    let router = axum::Router::new().route("/mcp", axum::routing::post(answer).get(stream));
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    (url, openings)
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_at_once_is_opened_again_with_growing_pauses() {
+    let (url, mut openings) = breaking().await;
+    let reach = Reach::Http { url, headers: Default::default() };
+    let server = start([("hub", ServerDefinition { reach, tenants: Tenants::All })], settings(), &[]).await;
+    let session = session_with(&server, "hub", json!({})).await;
+    assert_goes_on(&server, &session).await;
+    assert!(offered(&server).contains(&"mcp_hub_echo".to_owned()));
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        times.push(within("the stream to be opened", openings.recv()).await.unwrap());
+    }
+    let pauses: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let at_least = [Duration::from_millis(900), Duration::from_millis(1900)];
+    assert!(pauses.iter().zip(at_least).all(|(pause, least)| *pause >= least), "{pauses:?}");
 }

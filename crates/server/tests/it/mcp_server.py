@@ -1,11 +1,15 @@
 """An MCP server on standard input and output that misbehaves on request.
 
 Arguments name faults: `hang` (never answers), `dies` (ends at once), `lists-nonsense` (a list of tools that is none).
-A file named after `ended=` is written when the input ends.
+`more` adds tools with content of other kinds than text, with progress, and with schemas that vendors refuse;
+`instructs` says how to use the tools. A file named after `ended=` is written when the input ends.
 """
+import base64
 import json
 import os
+import struct
 import sys
+import time
 
 faults = sys.argv[1:]
 tools = [
@@ -23,6 +27,27 @@ tools = [
     {"name": "environment", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
 ]
 
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480) + b"\x08\x06\0\0\0"
+if "more" in faults:
+    only_looks = {"readOnlyHint": True}
+    forms = {"anyOf": [
+        {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"], "additionalProperties": False},
+        {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": False},
+    ]}
+    tools += [
+        {"name": "picture", "inputSchema": {"type": "object"}, "annotations": only_looks},
+        {"name": "forms", "inputSchema": {"type": "object", **forms}, "annotations": only_looks},
+        {"name": "nullable", "inputSchema": {"type": ["object", "null"]}, "annotations": only_looks},
+        {"name": "works", "inputSchema": {"type": "object"}, "annotations": only_looks},
+    ]
+
+
+def work(token, steps, pause):
+    for step in range(steps):
+        time.sleep(pause)
+        send({"method": "notifications/progress", "params": {"progressToken": token, "progress": step}})
+    return text("worked")
+
 
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -38,6 +63,16 @@ def call(name, arguments):
         return text(arguments.get("text", ""))
     if name == "write":
         return text("written")
+    if name == "picture":
+        data = base64.b64encode(PNG).decode()
+        return {"content": [
+            {"type": "text", "text": "Look."},
+            {"type": "image", "data": data, "mimeType": "image/png"},
+            {"type": "image", "data": "aaaa", "mimeType": "image/png"},
+            {"type": "audio", "data": "aaaa", "mimeType": "audio/wav"},
+        ]}
+    if name == "forms":
+        return text(json.dumps(arguments, sort_keys=True))
     if name == "fail":
         return text("it cannot be done", isError=True)
     if name == "environment":
@@ -75,13 +110,20 @@ for line in sys.stdin:
         version = message["params"]["protocolVersion"]
         info = {"name": "misbehaving", "version": "1"}
         capabilities = {"tools": {"listChanged": True}, "logging": {}}
-        send({"id": id, "result": {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}})
+        result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+        if "instructs" in faults:
+            result["instructions"] = "Call echo first.\x07\n" + "z" * 5000
+        send({"id": id, "result": result})
     elif method == "tools/list":
         listed = [{"name": 7}] if "lists-nonsense" in faults else tools
         send({"id": id, "result": {"tools": listed}})
     elif method == "tools/call":
         params = message["params"]
         if params["name"] == "hang":
+            continue
+        if params["name"] == "works":
+            token = params["_meta"]["progressToken"]
+            send({"id": id, "result": work(token, **params["arguments"])})
             continue
         try:
             send({"id": id, "result": call(params["name"], params.get("arguments") or {})})

@@ -363,3 +363,25 @@ async fn files_of_a_session_that_was_deleted_as_the_server_died_go_at_the_next_s
     .await;
     assert!(workspaces.path_of(&alive).exists());
 }
+
+#[tokio::test]
+async fn a_picture_of_the_workspace_reaches_the_model_as_a_picture() {
+    let (server, _workspaces) = start().await;
+    let agent = server.agent_with(trusted()).await;
+    let session = server.client.session(&agent).await;
+    let header = r"\211PNG\r\n\032\n\000\000\000\rIHDR\000\000\002\200\000\000\001\340";
+    let draw = json!({ "command": format!("printf '{header}' > a.png") });
+    let calls =
+        [Reply::tool_call("terminal", draw), Reply::tool_call("read_file", json!({ "path": "a.png" }))];
+    server.model.script(calls.into_iter().chain([Reply::text("A hat.")]));
+    let mut stream = server.client.stream(&session, "").await;
+    server.client.message(&session, "go").await.expect(200);
+    let frames = stream.until_idle().await;
+    let messages = server.model.requests().pop().unwrap().body["messages"].clone();
+    let all = messages.as_array().unwrap();
+    assert_eq!(all[all.len() - 2]["content"], "a.png: image/png, 640x480 pixels, 24 bytes", "{messages}");
+    let url = all[all.len() - 1]["content"][1]["image_url"]["url"].as_str().unwrap();
+    assert!(url.starts_with("data:image/png;base64,iVBORw0KGgo"), "{url}");
+    let shown = frames.iter().rfind(|frame| frame.event == "agent.tool_result").unwrap();
+    assert!(shown.data.to_string().contains("[image: image/png"), "{shown:?}");
+}

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rmcp::ClientHandler;
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProtocolVersion,
+};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, RoleClient, RunningService,
     serve_client_with_lifecycle,
@@ -14,6 +16,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::call::Progress;
 use super::http::Http;
 use super::program::Running;
 
@@ -23,11 +26,16 @@ pub(super) type Client = RunningService<RoleClient, Listener>;
 /// Hears what a server says unasked.
 pub(super) struct Listener {
     pub(super) tools_changed: AtomicBool,
+    pub(super) progress: Progress,
 }
 
 impl ClientHandler for Listener {
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.tools_changed.store(true, Ordering::Release);
+    }
+
+    async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        self.progress.made(&told.progress_token);
     }
 
     fn get_info(&self) -> ClientConfig {
@@ -41,7 +49,7 @@ impl ClientHandler for Listener {
 
 impl Listener {
     fn new() -> Self {
-        Listener { tools_changed: AtomicBool::new(false) }
+        Listener { tools_changed: AtomicBool::new(false), progress: Progress::default() }
     }
 }
 

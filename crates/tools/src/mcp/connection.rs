@@ -1,7 +1,7 @@
 //! One server: connected when it is needed, again when it was lost, and no longer than it is used.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use petasos_sandbox::Sandbox;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
+use super::call::{self, Failure};
 use super::connect::{Client, connect_http, connect_program, with_causes};
 use super::definition::{Program, Settings};
 use super::http::Http;
@@ -18,11 +19,14 @@ use super::listing::{Listed, Listing};
 use super::output::output;
 use super::program::{self, Complaints, Running};
 use super::schema;
+use super::warnings::Warnings;
 use crate::tool::ToolOutput;
 
 const MAX_PAGES: usize = 20;
 const MAX_TOOLS: usize = 512;
 const MAX_DESCRIPTION: usize = 4000;
+/// The most characters that a server may say about using its tools.
+const MAX_INSTRUCTIONS: usize = 2000;
 /// The longest wait before a server that failed is tried again.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
@@ -49,6 +53,9 @@ pub(super) struct Connection {
     settings: Settings,
     state: Mutex<State>,
     listing: Listing,
+    /// What the server said about using its tools when it was last connected to.
+    instructions: RwLock<Option<Arc<str>>>,
+    warnings: Arc<Warnings>,
 }
 
 #[derive(Default)]
@@ -70,14 +77,26 @@ struct Open {
 }
 
 impl Connection {
-    pub(super) fn new(name: String, connector: Connector, settings: Settings) -> Arc<Self> {
+    pub(super) fn new(
+        name: String,
+        connector: Connector,
+        settings: Settings,
+        warnings: Arc<Warnings>,
+    ) -> Arc<Self> {
         Arc::new(Connection {
             name,
             connector,
             settings,
             state: Mutex::default(),
             listing: Listing::default(),
+            instructions: RwLock::default(),
+            warnings,
         })
+    }
+
+    /// What the server says about using its tools, if it says anything.
+    pub(super) fn instructions(&self) -> Option<Arc<str>> {
+        self.instructions.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The server's tools, if it says in time what they are. A server that is slower is still waited for, in the
@@ -106,11 +125,14 @@ impl Connection {
             {
                 Ok(tools) => open.tools = tools,
                 Err(problem) => {
-                    tracing::warn!(
-                        server = self.name,
-                        problem,
-                        "an MCP server does not list its changed tools"
-                    );
+                    if let Some(unsaid) = self.due("changed") {
+                        tracing::warn!(
+                            server = self.name,
+                            problem,
+                            unsaid,
+                            "an MCP server does not list its changed tools"
+                        );
+                    }
                     open.client.service().tools_changed.store(true, Ordering::Release);
                 }
             }
@@ -134,13 +156,16 @@ impl Connection {
             return ToolOutput::error(format!("The MCP server {} is closed.", self.name));
         };
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
-        let called = tokio::time::timeout(self.settings.call_time, client.call_tool(params)).await;
-        match called {
-            Ok(Ok(result)) => output(&result),
-            Ok(Err(ServiceError::McpError(error))) => {
+        match call::call(&client, params, self.settings.call_time).await {
+            Ok(result) => output(&result),
+            Err(Failure::Service(ServiceError::McpError(error))) => {
                 ToolOutput::error(format!("The tool failed: {}", error.message))
             }
-            Ok(Err(error)) => {
+            Err(Failure::AsksBack) => ToolOutput::error(format!(
+                "The MCP server {} asks back before it answers, which is not supported.",
+                self.name
+            )),
+            Err(Failure::Service(error)) => {
                 let said = complaints.map(|complaints| complaints.sentence()).unwrap_or_default();
                 ToolOutput::error(format!(
                     "The MCP server {} was lost during the call ({}{said}); whether the call had an effect is not known.",
@@ -148,14 +173,24 @@ impl Connection {
                     with_causes(&error)
                 ))
             }
-            Err(_) => {
-                let problem = self.too_slow("answer", self.settings.call_time);
-                ToolOutput::error(format!(
-                    "The MCP server {}: {problem}; whether the call had an effect is not known.",
-                    self.name
-                ))
+            Err(Failure::Silent) => self.given_up(&self.too_slow("answer", self.settings.call_time)),
+            Err(Failure::Endless(time)) => {
+                let problem = self.too_slow("answer", time);
+                self.given_up(&format!("{problem}, the longest that progress extends a call"))
             }
         }
+    }
+
+    fn given_up(&self, problem: &str) -> ToolOutput {
+        ToolOutput::error(format!(
+            "The MCP server {}: {problem}; whether the call had an effect is not known.",
+            self.name
+        ))
+    }
+
+    /// How often a problem of this server came up unsaid, if the log is to be told of it now.
+    fn due(&self, problem: &str) -> Option<u64> {
+        self.warnings.due(format!("{} {problem}", self.name))
     }
 
     /// Connects, unless it is connected or has failed a moment ago.
@@ -202,12 +237,19 @@ impl Connection {
                 (client, Some(running))
             }
         };
+        self.remember_instructions(&client);
         let complaints = program.as_ref().map(|running| running.complaints.clone());
         let listed = self.list(&client).await;
         let tools = listed.map_err(|problem| {
             format!("{problem}{}", complaints.map(|c| c.sentence()).unwrap_or_default())
         })?;
         Ok(Open { client: Arc::new(client), tools, used_at: Instant::now(), program })
+    }
+
+    fn remember_instructions(&self, client: &Client) {
+        let said = client.peer_info().and_then(|info| info.instructions.clone());
+        let said = said.as_deref().map(readable).filter(|said| !said.is_empty());
+        *self.instructions.write().unwrap_or_else(PoisonError::into_inner) = said.map(Arc::from);
     }
 
     async fn list(&self, client: &Client) -> Result<Arc<[ListedTool]>, String> {
@@ -224,11 +266,14 @@ impl Connection {
             }
         }
         if tools.len() > MAX_TOOLS || cursor.is_some() {
-            tracing::warn!(
-                server = self.name,
-                most = MAX_TOOLS,
-                "an MCP server has too many tools; the rest is left out"
-            );
+            if let Some(unsaid) = self.due("too many") {
+                tracing::warn!(
+                    server = self.name,
+                    most = MAX_TOOLS,
+                    unsaid,
+                    "an MCP server has too many tools; the rest is left out"
+                );
+            }
             tools.truncate(MAX_TOOLS);
         }
         Ok(tools.into())
@@ -238,7 +283,9 @@ impl Connection {
         let input_schema = match schema::usable(&tool.input_schema) {
             Ok(schema) => schema,
             Err(problem) => {
-                tracing::warn!(server = self.name, tool = %tool.name, problem, "a tool of an MCP server is left out");
+                if let Some(unsaid) = self.due(&format!("left out {}", tool.name)) {
+                    tracing::warn!(server = self.name, tool = %tool.name, problem, unsaid, "a tool of an MCP server is left out");
+                }
                 return None;
             }
         };
@@ -307,7 +354,17 @@ impl Open {
     }
 }
 
+/// A server's words without characters that say nothing, and no longer than they may be.
+fn readable(text: &str) -> String {
+    let text: String = text.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
+    let text = text.trim();
+    if text.chars().count() <= MAX_INSTRUCTIONS {
+        return text.to_owned();
+    }
+    text.chars().take(MAX_INSTRUCTIONS - 1).chain(['…']).collect()
+}
+
 /// How long a server is left alone after so many failures in a row.
-fn pause(failures: u32) -> Duration {
+pub(super) fn pause(failures: u32) -> Duration {
     Duration::from_secs(1).saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(MAX_PAUSE)
 }

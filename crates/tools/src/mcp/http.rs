@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
@@ -15,6 +17,9 @@ use rmcp::transport::streamable_http_client::{
 };
 use secrecy::{ExposeSecret, SecretString};
 use sse_stream::Sse;
+use tokio::time::Instant;
+
+use super::connection::pause;
 
 const SESSION: &str = "mcp-session-id";
 const ACCEPT: &str = "text/event-stream, application/json";
@@ -22,17 +27,48 @@ const ACCEPT: &str = "text/event-stream, application/json";
 type Error = StreamableHttpError<petasos_net::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
+type Headers = Arc<Vec<(String, SecretString)>>;
+/// A stream that was open for so long was no failure.
+const LASTING: Duration = Duration::from_secs(60);
+
 /// How requests to one server are made.
 #[derive(Clone)]
 pub(super) struct Http {
     pub(super) client: Client,
     /// Sent with every request.
-    pub(super) headers: Arc<Vec<(String, SecretString)>>,
+    pub(super) headers: Headers,
     /// The most bytes of one message.
     pub(super) message_bytes: usize,
+    broken: Arc<Broken>,
+}
+
+/// Streams that broke, in a row. The MCP library opens the next one without a pause.
+#[derive(Default)]
+struct Broken(AtomicU32);
+
+impl Broken {
+    /// How long to wait before the next stream is opened.
+    fn pause(&self) -> Duration {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            in_a_row => pause(in_a_row),
+        }
+    }
+
+    /// Notes that a stream broke that was opened then.
+    fn note(&self, opened: Instant) {
+        if opened.elapsed() >= LASTING {
+            self.0.store(0, Ordering::Relaxed);
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Http {
+    pub(super) fn new(client: Client, headers: Headers, message_bytes: usize) -> Self {
+        Http { client, headers, message_bytes, broken: Arc::default() }
+    }
+
     async fn request(
         &self,
         method: Method,
@@ -52,7 +88,8 @@ impl Http {
 
     fn events(&self, response: Response) -> Events {
         let state = (response.into_chunks(), sse::Decoder::new(self.message_bytes), VecDeque::new());
-        stream::unfold(state, |(mut chunks, mut decoder, mut ready)| async move {
+        let (broken, opened) = (Arc::clone(&self.broken), Instant::now());
+        let events = stream::unfold(state, |(mut chunks, mut decoder, mut ready)| async move {
             loop {
                 if let Some(event) = ready.pop_front() {
                     return Some((event, (chunks, decoder, ready)));
@@ -62,8 +99,13 @@ impl Http {
                     Err(error) => ready.push_back(Err(SseError::Body(Box::new(error)))),
                 }
             }
-        })
-        .boxed()
+        });
+        let noted = move |event: &Result<Sse, SseError>| {
+            if event.is_err() {
+                broken.note(opened);
+            }
+        };
+        events.inspect(noted).boxed()
     }
 }
 
@@ -150,6 +192,7 @@ impl StreamableHttpClient for Http {
         _auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Error> {
+        tokio::time::sleep(self.broken.pause()).await;
         let mut extra = vec![("accept", "text/event-stream"), ("accept-encoding", "identity")];
         extra.extend(last_event_id.as_deref().map(|id| ("last-event-id", id)));
         let sent = (extra.as_slice(), None);

@@ -6,6 +6,7 @@
 //!
 //! No type of the MCP library is visible outside of this module. Nothing here decides what may run.
 
+mod call;
 mod connect;
 mod connection;
 mod definition;
@@ -18,6 +19,7 @@ mod program;
 mod schema;
 mod servers;
 mod streams;
+mod warnings;
 
 pub use definition::{Program, Reach, ServerDefinition, Settings, Tenants};
 pub use offer::{Missing, Offer, OfferedTool};

@@ -16,6 +16,7 @@ pub(super) fn usable(schema: &Map<String, Value>) -> Result<Value, String> {
     match schema.get("type") {
         None => drop(schema.insert("type".to_owned(), "object".into())),
         Some(Value::String(kind)) if kind == "object" => {}
+        Some(Value::Array(kinds)) if kinds.iter().any(|kind| kind == "object") => {}
         Some(other) => return Err(format!("arguments must be an object, not {other}")),
     }
     if !schema.contains_key("properties") {

@@ -14,6 +14,7 @@ use super::connection::{Connection, Connector};
 use super::definition::{Reach, ServerDefinition, Settings, Tenants};
 use super::http::Http;
 use super::offer::{Missing, Offer};
+use super::warnings::Warnings;
 
 /// The most servers that agents' URLs may keep open at a time.
 const MAX_BY_URL: usize = 256;
@@ -31,6 +32,7 @@ struct Shared {
     options: Options,
     guard: Guard,
     settings: Settings,
+    warnings: Arc<Warnings>,
 }
 
 /// Which tools are asked for.
@@ -65,21 +67,24 @@ impl McpServers {
         };
         let sandbox = Sandbox::new(unconfined, supervisor);
         let mut servers = BTreeMap::new();
+        let warnings = Arc::<Warnings>::default();
         for (name, ServerDefinition { reach, tenants }) in configured {
             let (url, connector) = match reach {
                 Reach::Http { url, headers } => {
                     let client = Client::trusting(&options, &guard, &url);
                     let headers = Arc::new(headers.into_iter().collect());
-                    let http = Http { client, headers, message_bytes: settings.message_bytes };
+                    let http = Http::new(client, headers, settings.message_bytes);
                     (Some(url.clone()), Connector::Http { http, url })
                 }
                 Reach::Program(program) => (None, Connector::Program { program, sandbox: sandbox.clone() }),
             };
-            let connection = Connection::new(name.clone(), connector, settings.clone());
+            let connection =
+                Connection::new(name.clone(), connector, settings.clone(), Arc::clone(&warnings));
             servers.insert(name, Configured { tenants, url, connection });
         }
         let by_url = Mutex::default();
-        McpServers { shared: Arc::new(Shared { configured: servers, by_url, options, guard, settings }) }
+        let shared = Shared { configured: servers, by_url, options, guard, settings, warnings };
+        McpServers { shared: Arc::new(shared) }
     }
 
     /// Whether the configuration has a server of this name for this tenant.
@@ -100,8 +105,24 @@ impl McpServers {
     /// time what they have are missing.
     pub async fn offer(&self, tenant: &TenantId, agent: &AgentDefinition) -> Offer {
         let offer = self.listed(tenant, agent, Wanted::Usable).await;
-        for Missing { server, problem } in &offer.missing {
-            tracing::warn!(server, problem, "an MCP server cannot be used; its tools are missing");
+        let warnings = &self.shared.warnings;
+        for name in agent.mcp_toolsets() {
+            // Every session that wakes finds the same server dead.
+            let key = format!("{name} missing {tenant}");
+            let Some(Missing { server, problem }) =
+                offer.missing.iter().find(|missing| missing.server == name)
+            else {
+                warnings.over(&key);
+                continue;
+            };
+            if let Some(unsaid) = warnings.due(key) {
+                tracing::warn!(
+                    server,
+                    problem,
+                    unsaid,
+                    "an MCP server cannot be used; its tools are missing"
+                );
+            }
         }
         offer
     }
@@ -130,7 +151,7 @@ impl McpServers {
             }));
             for (name, listed) in names.iter().zip(listed.await) {
                 match listed {
-                    Ok((connection, tools)) => offer.add(name, &connection, &tools),
+                    Ok((connection, tools)) => offer.add(name, &connection, &tools, &self.shared.warnings),
                     Err(problem) => offer.missing.push(Missing { server: (*name).to_owned(), problem }),
                 }
             }
@@ -168,7 +189,7 @@ impl McpServers {
     }
 
     fn by_url(&self, tenant: &TenantId, name: &str, url: &str) -> Result<Arc<Connection>, String> {
-        let Shared { by_url, options, guard, settings, .. } = self.shared.as_ref();
+        let Shared { by_url, options, guard, settings, warnings, .. } = self.shared.as_ref();
         guard.check(url).map_err(|error| error.to_string())?;
         let mut by_url = by_url.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (tenant.clone(), url.to_owned());
@@ -182,9 +203,9 @@ impl McpServers {
             return Err(format!("{MAX_BY_URL} servers of agents are open already; try again later"));
         }
         let client = Client::guarded(options, guard.clone());
-        let http = Http { client, headers: Arc::default(), message_bytes: settings.message_bytes };
+        let http = Http::new(client, Arc::default(), settings.message_bytes);
         let connector = Connector::Http { http, url: url.to_owned() };
-        let connection = Connection::new(name.to_owned(), connector, settings.clone());
+        let connection = Connection::new(name.to_owned(), connector, settings.clone(), Arc::clone(warnings));
         by_url.insert(key, Arc::clone(&connection));
         Ok(connection)
     }

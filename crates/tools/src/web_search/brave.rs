@@ -6,7 +6,7 @@ use petasos_net::{Client, Method};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use super::{BOUNDS, Page, SearchEngine, json, pages};
+use super::{BOUNDS, Page, SearchEngine, pages, read};
 
 /// The search API of Brave.
 pub struct Brave {
@@ -34,7 +34,10 @@ impl SearchEngine for Brave {
             let headers =
                 [("x-subscription-token", self.api_key.expose_secret()), ("accept", "application/json")];
             let answer = self.client.send(Method::Get, url.as_str(), &headers, None, BOUNDS).await;
-            Ok(pages(&json("brave", answer)?["web"]["results"], "description"))
+            let answer = read("brave", answer)?;
+            // An answer without pages has no `web` at all.
+            let found = answer["web"]["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+            Ok(pages(found, "description"))
         }
         .boxed()
     }

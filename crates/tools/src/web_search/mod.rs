@@ -1,7 +1,9 @@
 //! `web_search`: asks a search engine. Which one is a setting; each is a file here.
 
 mod brave;
+mod exa;
 mod searxng;
+mod tavily;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,17 +16,21 @@ use petasos_core::model::ToolSpec;
 use petasos_net::{Answer, Bounds};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use url::Url;
 
 use crate::arguments::parse;
 use crate::tool::{Audience, Invocation, Tool, ToolOutput};
 
 pub use brave::Brave;
+pub use exa::Exa;
 pub use searxng::Searxng;
+pub use tavily::Tavily;
 
 const DEFAULT_RESULTS: usize = 8;
 const MAX_RESULTS: usize = 20;
 const MAX_QUERY: usize = 400;
 const MAX_TEXT: usize = 500;
+const MAX_URL: usize = 2000;
 const BOUNDS: Bounds = Bounds { time: Duration::from_secs(20), body_bytes: 2 * 1024 * 1024, redirects: 0 };
 
 /// A search engine.
@@ -95,8 +101,8 @@ impl WebSearch {
         let Input { query, limit } = parse(input)?;
         let Some(engine) = &self.engine else {
             return Err(
-                "No search engine is configured. The operator sets web.search in the configuration, for \
-                        example to a SearXNG server."
+                "No search engine is configured. The operator sets web.search in the configuration, or the \
+                        key of an engine in the environment."
                     .to_owned(),
             );
         };
@@ -111,35 +117,80 @@ impl WebSearch {
         }
         let mut text = String::new();
         for (index, page) in pages.iter().take(count).enumerate() {
-            let words: String = page.text.chars().take(MAX_TEXT).collect();
+            let [title, words] = [&page.title, &page.text].map(|text| shortened(text));
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}. {}\n   {}\n   {}", index + 1, page.title, page.url, words.trim());
+            let _ = writeln!(text, "{}. {title}\n   {}\n   {words}", index + 1, page.url);
         }
         Ok(ToolOutput::ok(text.trim_end()))
     }
 }
 
-/// The answer of an engine as JSON.
-fn json(engine: &str, answer: Result<Answer, petasos_net::Error>) -> Result<Value, String> {
-    let answer = answer.map_err(|error| format!("The search engine cannot be used: {error}."))?;
+/// The beginning of what a page says, on one line: a line of its own could look like another page.
+fn shortened(text: &str) -> String {
+    let beginning: String = text.chars().take(MAX_TEXT).collect();
+    beginning.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The address of `path` below a base URL.
+fn endpoint(base_url: &str, path: &str) -> Result<Url, String> {
+    let address = format!("{}/{path}", base_url.trim_end_matches('/'));
+    Url::parse(&address).map_err(|error| format!("{base_url:?} is not an address: {error}"))
+}
+
+/// The answer of an engine as JSON. No error repeats what the engine says: its words may hold the key.
+fn read(engine: &str, answer: Result<Answer, petasos_net::Error>) -> Result<Value, String> {
+    let answer = answer
+        .map_err(|error| format!("The search engine {engine} cannot be used: {error}; try again later."))?;
     match answer.status {
+        200 if answer.cut => Err(format!(
+            "The search engine {engine} answers with more than {} bytes, the most that is read.",
+            BOUNDS.body_bytes
+        )),
         200 => serde_json::from_slice(&answer.body)
             .map_err(|_| format!("The search engine {engine} did not answer with JSON.")),
-        429 => Err("The search engine says that it was asked too often; try again later.".to_owned()),
+        401 | 403 => Err(format!(
+            "The search engine {engine} answers {}: it refuses the key; the operator should check the key of \
+             web.search.",
+            answer.status
+        )),
+        // Tavily says 432 and 433 where its plan or its spending limit is used up.
+        402 | 432 | 433 => Err(format!(
+            "The search engine {engine} answers {}: the plan of the key is used up; the operator should check it.",
+            answer.status
+        )),
+        429 => Err(format!(
+            "The search engine {engine} answers 429: it was asked too often; try again later{}.",
+            waiting_time(&answer)
+        )),
+        status @ 500..=599 => {
+            Err(format!("The search engine {engine} answers {status}: it has a problem; try again later."))
+        }
         status => {
             Err(format!("The search engine {engine} answers {status}; the operator should check web.search."))
         }
     }
 }
 
+/// After how many seconds an engine wants to be asked again, as the end of a sentence, if it says so.
+fn waiting_time(answer: &Answer) -> String {
+    let seconds = answer.retry_after.as_deref().and_then(|value| value.trim().parse::<u32>().ok());
+    seconds.map(|seconds| format!(", after {seconds} s")).unwrap_or_default()
+}
+
+/// The list that an answer has to have under this name.
+fn listed<'a>(engine: &str, answer: &'a Value, name: &str) -> Result<&'a [Value], String> {
+    let list = answer[name].as_array().map(Vec::as_slice);
+    list.ok_or_else(|| format!("The search engine {engine} answers without a list of {name}."))
+}
+
 /// The pages of a list of JSON objects, whose texts are under `text`.
-fn pages(list: &Value, text: &str) -> Vec<Page> {
+fn pages(list: &[Value], text: &str) -> Vec<Page> {
     let field = |page: &Value, name: &str| page[name].as_str().unwrap_or_default().to_owned();
-    let pages = list.as_array().into_iter().flatten();
-    let pages = pages.map(|page| Page {
+    let pages = list.iter().map(|page| Page {
         title: field(page, "title"),
         url: field(page, "url"),
         text: field(page, text),
     });
-    pages.filter(|page| !page.url.is_empty()).collect()
+    // An address that is longer is of no use to a model.
+    pages.filter(|page| !page.url.is_empty() && page.url.len() <= MAX_URL).collect()
 }

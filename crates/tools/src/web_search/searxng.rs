@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use petasos_net::{Client, Method};
 use url::Url;
 
-use super::{BOUNDS, Page, SearchEngine, json, pages};
+use super::{BOUNDS, Page, SearchEngine, endpoint, listed, pages, read};
 
 /// A SearXNG server.
 pub struct Searxng {
@@ -16,9 +16,7 @@ pub struct Searxng {
 impl Searxng {
     /// The server at `url`, whose settings must list the format `json`.
     pub fn new(client: Client, url: &str) -> Result<Self, String> {
-        let base = format!("{}/search", url.trim_end_matches('/'));
-        let endpoint = Url::parse(&base).map_err(|error| format!("{url:?} is not an address: {error}"))?;
-        Ok(Searxng { client, endpoint })
+        Ok(Searxng { client, endpoint: endpoint(url, "search")? })
     }
 }
 
@@ -33,7 +31,8 @@ impl SearchEngine for Searxng {
                             settings."
                     .to_owned());
             }
-            Ok(pages(&json("searxng", answer)?["results"], "content"))
+            let answer = read("searxng", answer)?;
+            Ok(pages(listed("searxng", &answer, "results")?, "content"))
         }
         .boxed()
     }

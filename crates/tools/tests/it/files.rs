@@ -48,6 +48,45 @@ async fn what_cannot_be_read_says_why() {
     );
 }
 
+/// The beginning of a PNG of this size, and zeros.
+fn png(width: u32, height: u32, bytes: usize) -> Vec<u8> {
+    let start = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice();
+    let mut png = [start, &width.to_be_bytes(), &height.to_be_bytes()].concat();
+    png.resize(bytes, 0);
+    png
+}
+
+#[tokio::test]
+async fn a_picture_is_seen_whatever_its_file_is_called() {
+    let world = World::new();
+    std::fs::write(world.workspace().join("notes.txt"), png(640, 480, 100)).unwrap();
+    let output = world.call("read_file", world.invocation(json!({ "path": "notes.txt" }))).await;
+    assert_eq!(output.text, "notes.txt: image/png, 640x480 pixels, 100 bytes");
+    let [image] = output.images.as_slice() else { panic!("{output:?}") };
+    assert!(!output.is_error && image.starts_with("data:image/png;base64,iVBORw0KGgo"), "{image}");
+    world.ok("write_file", json!({ "path": "fake.png", "content": "PNG" })).await;
+    assert_eq!(world.ok("read_file", json!({ "path": "fake.png" })).await["content"], "1|PNG\n");
+}
+
+#[tokio::test]
+async fn a_picture_that_nobody_should_decode_is_refused() {
+    let world = World::new();
+    for (name, bytes, words) in [
+        ("bomb.png", png(65_535, 65_535, 100), "65535x65535 pixels; at most 64000000"),
+        ("large.png", png(10, 10, 6_000_000), "6000000 bytes; at most 5242880"),
+        ("damaged.png", png(0, 10, 100), "its header is damaged"),
+        ("paper.pdf", b"%PDF-1.7\0".to_vec(), "is a binary file of 9 bytes."),
+    ] {
+        std::fs::write(world.workspace().join(name), bytes).unwrap();
+        let output = world.call("read_file", world.invocation(json!({ "path": name }))).await;
+        assert!(
+            output.is_error && output.images.is_empty() && output.text.contains(words),
+            "{}",
+            output.text
+        );
+    }
+}
+
 #[tokio::test]
 async fn no_path_leads_out_of_the_workspace() {
     let world = World::new();

@@ -13,6 +13,7 @@ mod files;
 mod patch;
 mod processes;
 mod search;
+mod search_engines;
 mod sudo;
 mod terminal;
 mod world;

@@ -82,7 +82,7 @@ pub(crate) struct Retries {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Web {
-    /// The search engine of web_search.
+    /// The search engine of web_search. Left out, the first of brave, searxng, tavily and exa whose variable is set.
     pub(crate) search: Option<WebSearch>,
 }
 
@@ -93,12 +93,12 @@ pub(crate) struct Web {
 pub(crate) struct WebSearch {
     /// What it speaks.
     pub(crate) kind: SearchKind,
-    /// Where it is.
+    /// Where it is; left out, what SEARXNG_URL, TAVILY_BASE_URL or EXA_BASE_URL says, or the vendor's own address.
     pub(crate) url: Option<String>,
     /// Its key.
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub(crate) api_key: Option<SecretString>,
-    /// The environment variable that holds its key.
+    /// The environment variable that holds its key; left out, BRAVE_API_KEY, TAVILY_API_KEY or EXA_API_KEY.
     pub(crate) api_key_env: Option<String>,
 }
 
@@ -112,6 +112,10 @@ pub(crate) enum SearchKind {
     Searxng,
     /// The API of Brave.
     Brave,
+    /// The API of Tavily.
+    Tavily,
+    /// The API of Exa.
+    Exa,
 }
 
 /// One MCP server: an address, or a program to start.
