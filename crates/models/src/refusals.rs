@@ -73,7 +73,10 @@ const REFUSALS: &[&str] = &[
 
 /// What one provider has refused: fields, each for one model or for all of them. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Refusals(Arc<Mutex<BTreeSet<(Option<String>, &'static str)>>>);
+pub(crate) struct Refusals(Arc<Mutex<KnownRefusals>>);
+
+/// Fields, each with the only model that refuses it, or without one.
+type KnownRefusals = BTreeSet<(Option<String>, &'static str)>;
 
 impl Refusals {
     /// The fields that are not sent to this model.
@@ -220,7 +223,7 @@ mod tests {
     #[test]
     fn what_one_model_refuses_another_may_take() {
         let refusals = Refusals::default();
-        refusals.clone().add(Some("gpt-5"), "temperature");
+        refusals.add(Some("gpt-5"), "temperature");
         refusals.add(None, "stream_options");
         assert_eq!(refusals.of("gpt-5"), ["stream_options", "temperature"]);
         assert_eq!(refusals.of("gpt-4.1"), ["stream_options"]);
