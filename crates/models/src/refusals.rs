@@ -28,6 +28,7 @@ const FIELDS: &[&str] = &[
     "include",
     "store",
     "output_config",
+    "thinking.type",
     "thinking",
     "tool_choice",
     "cache_control",
@@ -40,6 +41,7 @@ const WORDS: &[&str] = &["stop", "reasoning", "include", "store", "thinking"];
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("effort parameter", "output_config"),
     ("encrypted content is not supported", "include"),
+    ("adaptive thinking is not supported", "thinking"),
     ("reasoning summaries", "reasoning.summary"),
 ];
 
@@ -192,6 +194,16 @@ mod tests {
                 "Oaklight/llm-rosetta#289",
                 r#"{"type":"error","error":{"type":"invalid_request_error","message":"This model does not support the effort parameter."}}"#,
                 "output_config",
+            ),
+            (
+                "maximhq/bifrost#5934",
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."}}"#,
+                "thinking.type",
+            ),
+            (
+                "vellum-ai/vellum-assistant#37276",
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"adaptive thinking is not supported on this model"}}"#,
+                "thinking",
             ),
             (
                 "mnfst/modelparams.dev#214",

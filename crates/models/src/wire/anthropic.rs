@@ -129,7 +129,13 @@ fn thinking(
         left_out.push("thinkingBudgetTokens");
         return false;
     }
-    body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget.clamp(MIN_THINKING, most) });
+    if target.refuses("thinking.type") {
+        // Newer models take no budget and find their own.
+        left_out.push("thinkingBudgetTokens");
+        body["thinking"] = json!({ "type": "adaptive" });
+    } else {
+        body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget.clamp(MIN_THINKING, most) });
+    }
     true
 }
 

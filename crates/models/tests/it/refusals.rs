@@ -61,6 +61,22 @@ async fn fields_that_are_refused_by_name_are_left_out_and_told() {
             &[],
         ),
         (
+            "evalstate/fast-agent#279",
+            responses,
+            "/parallel_tool_calls",
+            r#"{"error":{"message":"Unsupported parameter: 'parallel_tool_calls' is not supported with this model.","type":"invalid_request_error","param":"parallel_tool_calls","code":"unsupported_parameter"}}"#,
+            json!({ "parallelToolCalls": false }),
+            &["parallelToolCalls"],
+        ),
+        (
+            "maximhq/bifrost#5934",
+            anthropic,
+            "/thinking/budget_tokens",
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."}}"#,
+            json!({ "thinkingBudgetTokens": 4_000, "reasoningEffort": "high" }),
+            &["thinkingBudgetTokens"],
+        ),
+        (
             "Oaklight/llm-rosetta#289",
             anthropic,
             "/output_config",

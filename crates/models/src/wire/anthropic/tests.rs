@@ -281,6 +281,15 @@ fn long_turns_are_read_from_the_cache() {
     }
 }
 
+#[test]
+fn a_model_that_takes_no_budget_thinks_as_it_finds_fit() {
+    let target = Target { drops: &["thinking.type"], ..target("") };
+    let (body, left_out) =
+        told(&Anthropic, &with(json!({ "thinkingBudgetTokens": 2_000, "temperature": 0 })), &target);
+    assert_eq!((&body["thinking"], body.get("temperature")), (&json!({ "type": "adaptive" }), None));
+    assert_eq!(left_out, ["thinkingBudgetTokens", "temperature"]);
+}
+
 fn answer(events: &[Value]) -> Result<Answer, Problem> {
     match read(&mut AnthropicReader::default(), events)?.pop() {
         Some(Step::Finished(answer)) => Ok(answer),
