@@ -42,8 +42,18 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("effort parameter", "output_config"),
     ("encrypted content is not supported", "include"),
     ("adaptive thinking is not supported", "thinking"),
+    ("could not be verified", "encrypted_content"),
+    ("could not be decrypted", "encrypted_content"),
+    ("not issued to this caller", "encrypted_content"),
+    ("signature in thinking block", "signature"),
+    ("`signature` in `thinking` block", "signature"),
+    ("must start with a thinking block", "signature"),
     ("reasoning summaries", "reasoning.summary"),
 ];
+
+/// Reasoning that was attached to earlier answers, and is refused for what it is in this conversation: the key has
+/// changed, or another model has answered in between. The next conversation has its own.
+const OF_ONE_CONVERSATION: &[&str] = &["encrypted_content", "signature"];
 
 /// What a refusal says, unlike a complaint about a value that the person who set it must hear.
 const REFUSALS: &[&str] = &[
@@ -71,6 +81,12 @@ const REFUSALS: &[&str] = &[
     "incompatible",
     "must be verified",
     "input should be '",
+    "could not be verified",
+    "could not be decrypted",
+    "not issued to this caller",
+    "invalid signature",
+    "invalid `signature`",
+    "must start with a thinking block",
 ];
 
 /// What one provider has refused: fields, each for one model or for all of them. Clones share it.
@@ -90,6 +106,9 @@ impl Refusals {
 
     /// Remembers a field, for this model only if one is named.
     pub(crate) fn add(&self, model: Option<&str>, field: &'static str) {
+        if OF_ONE_CONVERSATION.contains(&field) {
+            return;
+        }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((model.map(str::to_owned), field));
     }
@@ -112,14 +131,15 @@ pub(crate) fn refused(body: &str) -> Vec<Refused> {
     }
     let mut found: Vec<(usize, &'static str)> =
         FIELDS.iter().filter_map(|field| Some((mention(&said, field)?, *field))).collect();
-    found.extend(OTHER_NAMES.iter().filter_map(|(name, field)| Some((said.find(name)?, *field))));
     // The text names the field first and what to do instead after it. Of names at one place the longer one is meant.
     found.sort_by_key(|(place, field)| (*place, std::cmp::Reverse(field.len())));
     let named = parameter(body);
     let named = FIELDS.iter().copied().filter(|field| Some(*field) == named.as_deref());
     let only_this_model = said.contains("model");
     let mut fields: Vec<&'static str> = Vec::new();
-    for field in named.chain(found.into_iter().map(|(_, field)| field)) {
+    // What is said in other words is said on purpose, whichever names stand beside it.
+    let otherwise = OTHER_NAMES.iter().filter(|(name, _)| said.contains(name)).map(|(_, field)| *field);
+    for field in named.chain(otherwise).chain(found.into_iter().map(|(_, field)| field)) {
         if !fields.contains(&field) {
             fields.push(field);
         }
@@ -201,6 +221,21 @@ mod tests {
                 "thinking.type",
             ),
             (
+                "openai/codex#8119",
+                r#"{"error":{"message":"The encrypted content gAAA...c90= could not be verified.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#,
+                "encrypted_content",
+            ),
+            (
+                "can1357/oh-my-pi#6046",
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+                "signature",
+            ),
+            (
+                "lbjlaq/Antigravity-Manager#139",
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.129.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`."}}"#,
+                "signature",
+            ),
+            (
                 "vellum-ai/vellum-assistant#37276",
                 r#"{"type":"error","error":{"type":"invalid_request_error","message":"adaptive thinking is not supported on this model"}}"#,
                 "thinking",
@@ -230,6 +265,13 @@ mod tests {
         ] {
             assert_eq!(first(body), None, "{body}");
         }
+    }
+
+    #[test]
+    fn what_one_conversation_holds_is_not_remembered() {
+        let refusals = Refusals::default();
+        refusals.add(None, "signature");
+        assert!(refusals.of("m").is_empty());
     }
 
     #[test]

@@ -43,13 +43,12 @@ impl WireFormat for Anthropic {
     }
 
     fn body(&self, request: &Request, target: &Target<'_>) -> Body {
-        let with_marks = !target.refuses("cache_control");
-        let cached = with_marks.then(|| json!({ "type": "ephemeral" }));
+        let cached = (!target.refuses("cache_control")).then(|| json!({ "type": "ephemeral" }));
         let max_tokens = request.settings.max_output_tokens.or(target.max_output_tokens);
         let mut body = json!({
             "model": request.model,
             "max_tokens": max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-            "messages": messages(&request.messages, with_marks),
+            "messages": messages(&request.messages, target),
             "stream": true,
         });
         if !request.system.is_empty() {
@@ -125,7 +124,8 @@ fn thinking(
 ) -> bool {
     let Some(budget) = request.settings.thinking_budget_tokens else { return false };
     let most = body["max_tokens"].as_u64().unwrap_or_default().saturating_sub(1);
-    if most < MIN_THINKING || target.refuses("thinking") {
+    // Thinking cannot go on without what was thought before.
+    if most < MIN_THINKING || target.refuses("thinking") || target.refuses("signature") {
         left_out.push("thinkingBudgetTokens");
         return false;
     }

@@ -30,7 +30,7 @@ impl WireFormat for OpenaiResponses {
     fn body(&self, request: &Request, target: &Target<'_>) -> Body {
         let mut body = json!({
             "model": request.model,
-            "input": input(&request.messages),
+            "input": input(&request.messages, target),
             "stream": true,
             "store": false,
         });

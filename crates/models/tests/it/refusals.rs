@@ -2,7 +2,7 @@
 //!
 //! Each endpoint answers in the words of the public thread that is named beside it.
 
-use petasos_core::model::{Answer, Request};
+use petasos_core::model::{Answer, AssistantPart, Message, Opaque, Request};
 use petasos_core::model_settings::ModelSettings;
 use petasos_models::{Error, Models, ProviderKind};
 use petasos_testkit::model_server::{ModelServer, Reply};
@@ -148,4 +148,39 @@ async fn a_provider_that_refuses_everything_is_not_asked_for_ever() {
     let settings = json!({ "temperature": 1, "topP": 1, "seed": 1 });
     let error = ask(&models, "test/m-1", &settings).await.error();
     assert_eq!((error.code, server.requests().len()), (Error::BAD_REQUEST, 6), "{error}");
+}
+
+/// `openai/codex#8119` and `can1357/oh-my-pi#6046`: a session must not end for ever because its reasoning cannot be read.
+#[tokio::test]
+async fn reasoning_that_a_vendor_cannot_read_is_left_out_of_this_call() {
+    for (kind, format, data, words) in [
+        (
+            ProviderKind::OpenaiResponses,
+            "openai-responses",
+            json!({ "type": "reasoning", "summary": [], "encrypted_content": "gAAA" }),
+            r#"{"error":{"message":"The encrypted content gAAA...c90= could not be verified.","type":"invalid_request_error","param":null,"code":"invalid_encrypted_content"}}"#,
+        ),
+        (
+            ProviderKind::Anthropic,
+            "anthropic",
+            json!({ "type": "thinking", "thinking": "Hm.", "signature": "gAAA" }),
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#,
+        ),
+    ] {
+        let server = ModelServer::start().await;
+        server.script([Reply::refusal(400, words), Reply::text("Hi"), Reply::text("Hi")]);
+        let opaque = Some(Opaque { format: format.to_owned(), provider: Some("test".to_owned()), data });
+        let thought = AssistantPart::Thinking { text: "Hm.".to_owned(), opaque };
+        let said = Message::Assistant(vec![thought, AssistantPart::Text("Well.".to_owned())]);
+        let mut again = request("Hello");
+        again.messages.extend([said, request("And?").messages.remove(0)]);
+        let models = models(kind, &server, quick());
+        for _ in 0..2 {
+            let (model, _) = models.resolve("test/m-1").unwrap();
+            assert!(run(model.as_ref(), again.clone()).await.resets.is_empty());
+        }
+        let has_it: Vec<bool> =
+            server.requests().iter().map(|request| request.body.to_string().contains("gAAA")).collect();
+        assert_eq!(has_it, [true, false, true], "{kind:?}");
+    }
 }

@@ -6,15 +6,17 @@ use serde_json::{Value, json};
 
 use super::FORMAT;
 use crate::wire::call_ids::CallIds;
-use crate::wire::data_uri;
+use crate::wire::{Target, data_uri};
 
 /// From a mark the vendor looks back over 20 blocks, the marked one among them, for what it has kept before. Two fewer,
 /// so that what it counts and we do not can never cost the cache.
 const LOOK_BACK: usize = 18;
 
 /// The conversation with strictly alternating roles, and at most two cache marks: at its end, and, where the turn since
-/// the request before is longer than the vendor looks back, on the way there.
-pub(super) fn messages(messages: &[Message], with_marks: bool) -> Vec<Value> {
+/// the request before is longer than the vendor looks back, on the way there. Reasoning goes back unless the vendor has
+/// refused what it is in this conversation.
+pub(super) fn messages(messages: &[Message], target: &Target<'_>) -> Vec<Value> {
+    let with_reasoning = !target.refuses("signature");
     let ids = CallIds::of(messages);
     let last_answer = messages.iter().rposition(|message| matches!(message, Message::Assistant(_)));
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
@@ -24,7 +26,8 @@ pub(super) fn messages(messages: &[Message], with_marks: bool) -> Vec<Value> {
             // The request before ended where the last answer begins.
             asked = count;
         }
-        let (role, blocks) = blocks(message, &ids);
+        let (role, mut blocks) = blocks(message, &ids);
+        blocks.retain(|block| with_reasoning || !is_reasoning(block));
         count += blocks.len();
         match merged.last_mut() {
             _ if blocks.is_empty() => {}
@@ -32,7 +35,7 @@ pub(super) fn messages(messages: &[Message], with_marks: bool) -> Vec<Value> {
             _ => merged.push((role, blocks)),
         }
     }
-    if with_marks {
+    if !target.refuses("cache_control") {
         let mut all: Vec<&mut Value> = merged.iter_mut().flat_map(|(_, content)| content).collect();
         mark(&mut all, asked);
     }

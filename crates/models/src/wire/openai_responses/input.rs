@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::FORMAT;
 use crate::wire::call_ids::CallIds;
-use crate::wire::outcome_text;
+use crate::wire::{Target, outcome_text};
 
-pub(super) fn input(messages: &[Message]) -> Vec<Value> {
+/// The items. Reasoning goes back unless the vendor has refused what it is in this conversation.
+pub(super) fn input(messages: &[Message], target: &Target<'_>) -> Vec<Value> {
     let ids = CallIds::of(messages);
     let mut items = Vec::new();
     for message in messages {
@@ -23,6 +24,9 @@ pub(super) fn input(messages: &[Message]) -> Vec<Value> {
                 json!({ "type": "function_call_output", "call_id": ids.get(&outcome.id), "output": output(outcome) })
             })),
         }
+    }
+    if target.refuses("encrypted_content") {
+        items.retain(|item| item["type"] != "reasoning");
     }
     items
 }
