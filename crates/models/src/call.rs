@@ -1,15 +1,19 @@
-//! One attempt at one call over HTTP.
+//! One attempt at one call over HTTP: what is sent, and to whom. How an answer is read is its child's.
+
+mod receive;
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use petasos_core::model::{Answer, Request};
-use petasos_net::{Client, Response, sse};
+use petasos_core::model::{Answer, AnswerPart, AssistantPart, Message, Opaque, Request};
+use petasos_net::{Client, Response};
 use tokio::time::timeout;
 
 use crate::generate::{Emitter, generate};
-use crate::provider::Provider;
-use crate::silence::Silence;
-use crate::wire::{Problem, Reader, Step};
+use crate::provider::{Failed, Provider};
+use crate::refusals::{Refused, refused};
+use crate::wire::{Body, Target};
 use crate::{Delta, Error, Model, Settings, images, retry};
 
 /// A model behind HTTP, whichever format its provider speaks.
@@ -17,6 +21,8 @@ pub(crate) struct HttpModel {
     pub(crate) provider: Provider,
     pub(crate) settings: Settings,
     pub(crate) client: Client,
+    /// The most tokens that it can write, if the catalog knows.
+    pub(crate) max_output_tokens: Option<u64>,
 }
 
 impl Model for HttpModel {
@@ -24,7 +30,8 @@ impl Model for HttpModel {
         if !self.provider.config.images {
             images::leave_out(&mut request);
         }
-        let call = Call::new(self, &request);
+        keep_from_others(&mut request, &self.provider.name);
+        let call = Call::new(self, request);
         generate(|emitter| retry::run(call, emitter))
     }
 }
@@ -34,118 +41,164 @@ pub(crate) struct Call {
     pub(crate) provider: Provider,
     pub(crate) settings: Settings,
     pub(crate) model: String,
+    /// Whether the answer of this attempt has begun.
+    pub(crate) has_begun: AtomicBool,
     client: Client,
+    max_output_tokens: Option<u64>,
     headers: Vec<(String, String)>,
     body: Bytes,
+    left_out: Vec<&'static str>,
+    /// Fields that are not sent, and those among them that the provider has refused just now.
+    drops: Vec<&'static str>,
+    refused: Vec<Refused>,
+    /// Until the provider has taken it.
+    request: Option<Request>,
 }
 
 impl Call {
-    fn new(http: &HttpModel, request: &Request) -> Self {
+    fn new(http: &HttpModel, request: Request) -> Self {
         let config = &http.provider.config;
-        let format = config.kind.format();
         let mut headers = vec![("accept".to_owned(), "text/event-stream".to_owned())];
-        headers.extend(format.headers(config.api_key.as_ref()));
+        headers.extend(config.kind.format().headers(config.api_key.as_ref()));
         // Of headers with the same name the last one is sent.
         headers.extend(config.headers.clone());
-        Call {
+        let mut call = Call {
             provider: http.provider.clone(),
             settings: http.settings.clone(),
             model: request.model.clone(),
+            has_begun: AtomicBool::new(false),
             client: http.client.clone(),
+            max_output_tokens: http.max_output_tokens,
             headers,
-            body: format.body(request, &config.base_url).into(),
-        }
+            body: Bytes::new(),
+            left_out: Vec::new(),
+            drops: http.provider.refusals.of(&request.model),
+            refused: Vec::new(),
+            request: None,
+        };
+        call.write(&request);
+        call.request = Some(request);
+        call
+    }
+
+    /// Puts the request into the words of the format.
+    fn write(&mut self, request: &Request) {
+        let target = Target {
+            provider: &self.provider.name,
+            base_url: &self.provider.config.base_url,
+            max_output_tokens: self.max_output_tokens,
+            drops: &self.drops,
+            thinks_in_text: false,
+        };
+        let Body { json, left_out } = self.provider.config.kind.format().body(request, &target);
+        self.body = json.into();
+        self.left_out = left_out;
     }
 
     /// Sends the request and reads the answer, once. Sets `streamed` as soon as something was emitted.
     pub(crate) async fn attempt(
-        &self,
+        &mut self,
         emitter: &Emitter<Result<Delta, Error>>,
         streamed: &mut bool,
     ) -> Result<Answer, Error> {
-        let mut response = self.send().await?;
+        self.has_begun.store(false, Ordering::Relaxed);
+        let response = self.send().await?;
         let mut reader = self.provider.config.kind.format().reader();
-        let mut decoder = sse::Decoder::default();
-        let (mut silence, mut steps) = (Silence::default(), Vec::new());
+        match self.receive(response, reader.as_mut(), emitter, streamed).await {
+            Ok(answer) => Ok(self.finished(answer)),
+            Err(error) => Err(Error { began: reader.size() > 0, ..error }),
+        }
+    }
+
+    /// Sends the request. Fields that the provider refuses by name are left out at once, as often as it names another.
+    async fn send(&mut self) -> Result<Response, Error> {
         loop {
-            // Until something was said, the model may be thinking in silence.
-            let has_begun = reader.size() > 0;
-            let patience =
-                if has_begun { self.settings.stall_timeout } else { self.settings.first_byte_timeout };
-            let chunk = match silence.bound(patience, response.chunk()).await {
-                Some(chunk) => chunk.map_err(|error| self.provider.network_error(&self.model, &error))?,
-                None => return Err(self.provider.silence(&self.model, patience, "sent nothing")),
-            };
-            let Some(chunk) = chunk else {
-                return reader.closed().ok_or_else(|| self.provider.closed_early(&self.model));
-            };
-            for event in decoder.feed(&chunk) {
-                let event = event.map_err(|error| self.problem(&Problem::Malformed(error.to_string())))?;
-                self.read(reader.as_mut(), &event, &mut steps)?;
-                for step in steps.drain(..) {
-                    let delta = match step {
-                        Step::Finished(answer) => {
-                            response.finish();
-                            return Ok(answer);
-                        }
-                        Step::Thinking(text) => Delta::Thinking(text),
-                        Step::Text(text) => Delta::Text(text),
-                    };
-                    *streamed = true;
-                    emitter.emit(Ok(delta)).await;
+            let response = self.post().await?;
+            if response.status() == 200 {
+                for Refused { field, only_this_model } in self.refused.drain(..) {
+                    self.provider.refusals.add(only_this_model.then_some(self.model.as_str()), field);
                 }
+                self.request = None;
+                return Ok(response);
+            }
+            let failed = match timeout(self.settings.stall_timeout, Failed::read(response)).await {
+                Ok(failed) => failed,
+                // An error's text must not wait for a body that never comes.
+                Err(_) => {
+                    let patience = self.settings.stall_timeout;
+                    let doing = "did not finish its error message";
+                    return Err(self.provider.silence(&self.model, patience, doing));
+                }
+            };
+            let is_refusal = matches!(failed.status, 400 | 422);
+            if !is_refusal || !self.leave_out(&failed.body) {
+                return Err(self.provider.status_error(&self.model, &failed));
             }
         }
     }
 
-    async fn send(&self) -> Result<Response, Error> {
+    async fn post(&self) -> Result<Response, Error> {
         let headers: Vec<(&str, &str)> = self.headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         let url = self.provider.url();
         let patience = self.settings.first_byte_timeout;
-        let response = match timeout(patience, self.client.post_json(&url, &headers, self.body.clone())).await
-        {
-            Ok(response) => response.map_err(|error| self.provider.network_error(&self.model, &error))?,
+        match timeout(patience, self.client.post_json(&url, &headers, self.body.clone())).await {
+            Ok(response) => response.map_err(|error| self.provider.network_error(&self.model, &error)),
             Err(_) => {
                 let mut error = self.provider.silence(&self.model, patience, "did not answer");
                 if let Some(proxy) = self.client.proxy_for(&url) {
                     error.message = format!("{}, asked through the proxy {proxy}", error.message);
                 }
-                return Err(error);
+                Err(error)
             }
-        };
-        if response.status() != 200 {
-            return Err(self.bounded(self.provider.status_error(&self.model, response)).await);
-        }
-        let content_type = response.header("content-type").unwrap_or("text/event-stream");
-        if !content_type.trim_start().to_lowercase().starts_with("text/event-stream") {
-            return Err(self.bounded(self.provider.not_a_stream(&self.model, response)).await);
-        }
-        Ok(response)
-    }
-
-    /// An error's text must not wait for a body that never comes.
-    async fn bounded(&self, reading: impl Future<Output = Error>) -> Error {
-        let patience = self.settings.stall_timeout;
-        match timeout(patience, reading).await {
-            Ok(error) => error,
-            Err(_) => self.provider.silence(&self.model, patience, "did not finish its error message"),
         }
     }
 
-    fn read(&self, reader: &mut dyn Reader, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Error> {
-        reader.read(event, steps).map_err(|problem| self.problem(&problem))?;
-        let max = self.settings.max_output_chars;
-        if reader.size() > max {
-            let message = format!(
-                "{}/{}: the answer has more than {max} characters. Ask for less, or limit max_output_tokens",
-                self.provider.name, self.model
-            );
-            return Err(Error::new(Error::OUTPUT_TOO_LARGE, message));
+    /// Writes the request without a field that the provider refuses; whether there is one that makes a difference.
+    fn leave_out(&mut self, said: &str) -> bool {
+        let Some(request) = self.request.take() else { return false };
+        let before = self.body.clone();
+        let mut has_changed = false;
+        for refusal in refused(said) {
+            if self.drops.contains(&refusal.field) {
+                continue;
+            }
+            self.drops.push(refusal.field);
+            self.write(&request);
+            has_changed = self.body != before;
+            if has_changed {
+                self.refused.push(refusal);
+                break;
+            }
+            self.drops.pop();
         }
-        Ok(())
+        self.request = Some(request);
+        has_changed
     }
 
-    fn problem(&self, problem: &Problem) -> Error {
-        self.provider.stream_problem(&self.model, problem)
+    /// Notes whose the answer is and what it was not asked with.
+    fn finished(&self, mut answer: Answer) -> Answer {
+        for part in &mut answer.parts {
+            if let AnswerPart::Thinking { opaque: Some(opaque), .. }
+            | AnswerPart::ToolCall { opaque: Some(opaque), .. } = part
+            {
+                opaque.provider = Some(self.provider.name.clone());
+            }
+        }
+        answer.left_out.clone_from(&self.left_out);
+        answer
+    }
+}
+
+/// What one provider attached to its answers is nothing for another.
+fn keep_from_others(request: &mut Request, provider: &str) {
+    let is_for_another =
+        |opaque: &mut Opaque| opaque.provider.as_deref().is_some_and(|owner| owner != provider);
+    for message in &mut request.messages {
+        let Message::Assistant(parts) = message else { continue };
+        for part in parts {
+            if let AssistantPart::Thinking { opaque, .. } | AssistantPart::ToolCall { opaque, .. } = part {
+                opaque.take_if(is_for_another);
+            }
+        }
     }
 }

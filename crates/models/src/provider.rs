@@ -10,6 +10,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use crate::error::Retry;
+use crate::refusals::Refusals;
 use crate::wire::Problem;
 use crate::{Error, ProviderConfig, ProviderKind};
 
@@ -22,11 +23,38 @@ const MAX_REPEATED: usize = 400;
 pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) config: Arc<ProviderConfig>,
+    /// Fields that it has refused since the server started.
+    pub(crate) refusals: Refusals,
+}
+
+/// An answer with a status other than 200.
+pub(crate) struct Failed {
+    pub(crate) status: u16,
+    /// The beginning of its body.
+    pub(crate) body: String,
+    location: Option<String>,
+    retry_after: Option<Duration>,
+    /// The provider asks for no other attempt.
+    never: bool,
+    /// The proxy that it came through, if proxies answer so when they cannot reach the provider.
+    proxy: Option<String>,
+}
+
+impl Failed {
+    pub(crate) async fn read(response: Response) -> Self {
+        let status = response.status();
+        let retry_after = wish(&response);
+        let never = response.header("x-should-retry") == Some("false");
+        let location = response.header("location").map(str::to_owned);
+        let proxy = response.proxy().filter(|_| matches!(status, 502..=504)).map(str::to_owned);
+        let body = response.text_bounded(MAX_ERROR_BODY).await.unwrap_or_default();
+        Failed { status, body, location, retry_after, never, proxy }
+    }
 }
 
 impl Provider {
     pub(crate) fn new(name: &str, config: Arc<ProviderConfig>) -> Self {
-        Provider { name: name.to_owned(), config }
+        Provider { name: name.to_owned(), config, refusals: Refusals::default() }
     }
 
     /// Where requests go.
@@ -100,42 +128,47 @@ impl Provider {
         Error::passing(Error::UNREACHABLE, message)
     }
 
-    /// What came back is not the protocol at all, so that another attempt would be pointless.
-    pub(crate) async fn not_a_stream(&self, model: &str, response: Response) -> Error {
-        let kind = response.header("content-type").unwrap_or("unknown content").to_owned();
-        let body = response.text_bounded(MAX_ERROR_BODY).await.unwrap_or_default();
+    /// What came back is not the protocol at all. Another attempt is pointless, unless it is the page of a proxy that
+    /// says so.
+    pub(crate) fn not_a_stream(&self, model: &str, content_type: Option<&str>, body: &str) -> Error {
         let message = format!(
             "{name}/{model}: expected a stream of events, got {kind}: {body}. Check base_url and kind of provider {name}",
             name = self.name,
-            body = self.readable(&body),
+            kind = content_type.unwrap_or("unknown content"),
+            body = self.readable(body),
         );
-        Error::new(Error::BAD_RESPONSE, message)
+        match page_status(body).map(|status| sort(Some(status), "", "")) {
+            Some((code, retry @ Retry::After(_), _)) => Error { retry, ..Error::new(code, message) },
+            _ => Error::new(Error::BAD_RESPONSE, message),
+        }
+    }
+
+    /// The error that came with status 200 in place of an answer, if its code says of which sort it is.
+    pub(crate) fn error_in(&self, model: &str, answer: &Value) -> Option<Error> {
+        let answer = answer.get(0).unwrap_or(answer);
+        let error = answer.get("error").filter(|error| error.is_object())?;
+        let kind = code_of(error);
+        (!kind.is_empty()).then(|| self.reported(model, kind.parse().ok(), &kind, &answer.to_string()))
     }
 
     /// What an HTTP status other than 200 means.
-    pub(crate) async fn status_error(&self, model: &str, response: Response) -> Error {
-        let status = response.status();
-        let retry_after = wish(&response);
-        let never = response.header("x-should-retry") == Some("false");
-        let location = response.header("location").map(str::to_owned);
-        // These are what a proxy answers that cannot reach the provider.
-        let proxy = response.proxy().filter(|_| matches!(status, 502..=504)).map(str::to_owned);
-        let body = response.text_bounded(MAX_ERROR_BODY).await.unwrap_or_default();
-        let kind = error_object(&body).map(|error| text_of(&error, &["code", "type"])).unwrap_or_default();
-        let said = match location {
+    pub(crate) fn status_error(&self, model: &str, failed: &Failed) -> Error {
+        let status = failed.status;
+        let kind = error_object(&failed.body).map(|error| text_of(&error, &["code", "type"]));
+        let said = match &failed.location {
             Some(location) if (300..400).contains(&status) => format!("it redirects to {location}"),
-            _ => body,
+            _ => failed.body.clone(),
         };
-        let mut error = self.reported(model, Some(status), &kind, &said);
-        if let Some(proxy) = proxy {
+        let mut error = self.reported(model, Some(status), &kind.unwrap_or_default(), &said);
+        if let Some(proxy) = &failed.proxy {
             error.message = format!(
                 "{}. The request went through the proxy {proxy}",
                 error.message.trim_end_matches('.')
             );
         }
         match &mut error.retry {
-            retry if never => *retry = Retry::Never,
-            Retry::After(wait) => *wait = retry_after,
+            retry if failed.never => *retry = Retry::Never,
+            Retry::After(wait) => *wait = failed.retry_after,
             Retry::Never => {}
         }
         error
@@ -151,6 +184,10 @@ impl Provider {
                     name = self.name,
                     what = self.readable(what),
                 );
+                Error::passing(Error::BAD_RESPONSE, message)
+            }
+            Problem::Empty => {
+                let message = format!("{}/{model}: the answer is empty. Try again later", self.name);
                 Error::passing(Error::BAD_RESPONSE, message)
             }
             // Gateways send the status that they got as the code.
@@ -267,6 +304,24 @@ fn error_object(body: &str) -> Option<Value> {
         Value::Object(_) => Some(error),
         _ => None,
     }
+}
+
+/// The code or the type of an error, whether it is a text or a number.
+fn code_of(error: &Value) -> String {
+    let code = error.get("code").filter(|code| !code.is_null()).or_else(|| error.get("type"));
+    match code {
+        Some(Value::String(code)) => code.clone(),
+        Some(Value::Number(code)) => code.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The status in the title of a page, as proxies write it: `502 Bad Gateway`.
+fn page_status(page: &str) -> Option<u16> {
+    let start: String = page.chars().take(4096).collect::<String>().to_lowercase();
+    let (_, title) = start.split_once("<title>")?;
+    let status = title.trim_start().get(..3)?.parse().ok()?;
+    (400..600).contains(&status).then_some(status)
 }
 
 fn text_of(error: &Value, names: &[&str]) -> String {

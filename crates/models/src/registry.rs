@@ -15,7 +15,7 @@ const DEMO: &str = "demo";
 
 /// All providers, by name.
 pub struct Models {
-    providers: BTreeMap<String, Arc<ProviderConfig>>,
+    providers: BTreeMap<String, Provider>,
     settings: Settings,
     client: Client,
     catalog: Catalog,
@@ -24,7 +24,11 @@ pub struct Models {
 impl Models {
     /// Takes the configured providers. `demo` is added; a configured provider of that name is ignored.
     pub fn new(providers: BTreeMap<String, ProviderConfig>, settings: Settings, client: Client) -> Self {
-        let providers = providers.into_iter().map(|(name, config)| (name, Arc::new(config))).collect();
+        let provider = |(name, config): (String, ProviderConfig)| {
+            let provider = Provider::new(&name, Arc::new(config));
+            (name, provider)
+        };
+        let providers = providers.into_iter().map(provider).collect();
         Models { providers, settings, client, catalog: Catalog::default() }
     }
 
@@ -52,7 +56,7 @@ impl Models {
     /// Whether a model takes pictures. Of one that cannot be found nothing is expected.
     pub fn takes_images(&self, name: &str) -> bool {
         let provider = name.split_once('/').and_then(|(provider, _)| self.providers.get(provider));
-        provider.is_some_and(|config| config.images)
+        provider.is_some_and(|provider| provider.config.images)
     }
 
     /// Finds a model and its name at the provider, which is everything after the first slash.
@@ -65,13 +69,17 @@ impl Models {
         if provider == DEMO {
             return Ok((Arc::new(Demo), model.to_owned()));
         }
-        let Some(config) = self.providers.get(provider) else {
+        let Some(provider) = self.providers.get(provider) else {
             return Err(self.unknown(name, provider));
         };
-        let provider = Provider::new(provider, Arc::clone(config));
         provider.check_key(model)?;
-        let client = self.client.clone();
-        Ok((Arc::new(HttpModel { provider, settings: self.settings.clone(), client }), model.to_owned()))
+        let http = HttpModel {
+            provider: provider.clone(),
+            settings: self.settings.clone(),
+            client: self.client.clone(),
+            max_output_tokens: None,
+        };
+        Ok((Arc::new(http), model.to_owned()))
     }
 
     fn unknown(&self, name: &str, provider: &str) -> Error {

@@ -1,5 +1,6 @@
 //! Tries a call again when that may help.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use petasos_net::backoff::Failure;
@@ -11,22 +12,22 @@ use crate::generate::Emitter;
 use crate::{Delta, Error};
 
 /// Carries a call out: as many attempts as the settings allow, then the answer or the last error.
-pub(crate) async fn run(call: Call, emitter: Emitter<Result<Delta, Error>>) {
-    let outcome = match timeout(call.settings.time_limit, attempts(&call, &emitter)).await {
+pub(crate) async fn run(mut call: Call, emitter: Emitter<Result<Delta, Error>>) {
+    let limit = call.settings.time_limit;
+    let outcome = match timeout(limit, attempts(&mut call, &emitter)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Error::new(
-            Error::TIMEOUT,
-            format!(
-                "{}/{}: the call took longer than {:?}",
-                call.provider.name, call.model, call.settings.time_limit
-            ),
-        )),
+        Err(_) => {
+            let message =
+                format!("{}/{}: the call took longer than {limit:?}", call.provider.name, call.model);
+            let began = call.has_begun.load(Ordering::Relaxed);
+            Err(Error { began, ..Error::new(Error::TIMEOUT, message) })
+        }
     };
     emitter.emit(outcome.map(Delta::Finished)).await;
 }
 
 async fn attempts(
-    call: &Call,
+    call: &mut Call,
     emitter: &Emitter<Result<Delta, Error>>,
 ) -> Result<petasos_core::model::Answer, Error> {
     let mut attempts = 0;

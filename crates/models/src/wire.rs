@@ -4,6 +4,7 @@
 //! It has no connection and no clock, so that it can be tested with text alone.
 
 mod anthropic;
+mod call_ids;
 mod openai_chat;
 mod openai_responses;
 mod parts;
@@ -27,11 +28,42 @@ pub(crate) trait WireFormat: Send + Sync {
     /// The headers that the protocol asks for, the key among them.
     fn headers(&self, api_key: Option<&SecretString>) -> Vec<(String, String)>;
 
-    /// The body of the request, as JSON.
-    fn body(&self, request: &Request, base_url: &str) -> String;
+    /// The body of the request.
+    fn body(&self, request: &Request, target: &Target<'_>) -> Body;
 
     /// Reads one answer.
     fn reader(&self) -> Box<dyn Reader>;
+}
+
+/// Whom a request is for.
+pub(crate) struct Target<'a> {
+    /// The configured name of the provider.
+    #[expect(dead_code, reason = "read by formats that know vendors by name")]
+    pub provider: &'a str,
+    /// Where it is.
+    pub base_url: &'a str,
+    /// The most tokens that the model can write, if the catalog knows.
+    pub max_output_tokens: Option<u64>,
+    /// Request fields that this provider has refused.
+    pub drops: &'a [&'static str],
+    /// Whether the model writes its reasoning into the text, between tags.
+    #[expect(dead_code, reason = "read by chat completions")]
+    pub thinks_in_text: bool,
+}
+
+impl Target<'_> {
+    /// Whether the provider has refused this field.
+    pub(crate) fn refuses(&self, field: &str) -> bool {
+        self.drops.contains(&field)
+    }
+}
+
+/// A request in the words of a format.
+pub(crate) struct Body {
+    /// What is sent.
+    pub json: String,
+    /// Settings, as they are named in JSON, that this request has no field for.
+    pub left_out: Vec<&'static str>,
 }
 
 /// Reads the events of one answer.
@@ -39,9 +71,17 @@ pub(crate) trait Reader: Send {
     /// Takes the next event, and adds what it brought to `steps`.
     fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem>;
 
+    /// Reads an answer that came as a whole, without a stream.
+    fn whole(&mut self, answer: &Value, steps: &mut Vec<Step>) -> Result<(), Problem>;
+
     /// The stream has ended: the answer, if it is complete all the same.
     fn closed(&mut self) -> Option<Answer> {
         None
+    }
+
+    /// Whether the model has said why it stops, so that an end marker is all that can follow.
+    fn has_stopped(&self) -> bool {
+        false
     }
 
     /// Characters of text, reasoning and arguments so far.
@@ -71,6 +111,8 @@ pub(crate) enum Problem {
         /// Its text.
         message: String,
     },
+    /// The answer holds nothing.
+    Empty,
 }
 
 impl ProviderKind {
@@ -84,10 +126,11 @@ impl ProviderKind {
     }
 }
 
-/// A body with the tools on offer. Their schemas are most of it, and are written as they stand: copied into a [`Value`]
-/// first, they would cost more than the rest of the call.
+/// A body with the tools on offer, and over it what the settings put into the request last. The schemas of tools are
+/// most of a body, and are written as they stand: copied into a [`Value`] first, they would cost more than the rest of
+/// the call.
 fn with_tools<'a, T: Serialize>(
-    body: &Value,
+    mut body: Value,
     request: &'a Request,
     tool: impl Fn(&'a ToolSpec) -> T,
 ) -> String {
@@ -98,10 +141,16 @@ fn with_tools<'a, T: Serialize>(
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tools: Vec<T>,
     }
-    let tools = request.tools.iter().map(|spec| tool(spec)).collect();
+    let extra = request.settings.extra_body.as_ref();
+    if let (Some(body), Some(extra)) = (body.as_object_mut(), extra) {
+        body.extend(extra.clone());
+    }
+    let offered =
+        if extra.is_some_and(|extra| extra.contains_key("tools")) { &[][..] } else { &request.tools };
+    let tools = offered.iter().map(|spec| tool(spec)).collect();
     let mut json = Vec::with_capacity(USUAL_BODY);
     // Writing to memory cannot fail, and a body has no keys but texts.
-    let written = serde_json::to_writer(&mut json, &Body { rest: body, tools });
+    let written = serde_json::to_writer(&mut json, &Body { rest: &body, tools });
     written.ok().and_then(|()| String::from_utf8(json).ok()).unwrap_or_default()
 }
 
@@ -154,11 +203,26 @@ mod testing {
     use petasos_net::sse;
     use serde_json::{Value, json};
 
-    use super::{Problem, Reader, Step, WireFormat};
+    use super::{Body, Problem, Reader, Step, Target, WireFormat};
+
+    /// A provider of which nothing is known but its address.
+    pub(super) fn target(base_url: &str) -> Target<'_> {
+        Target { provider: "test", base_url, max_output_tokens: None, drops: &[], thinks_in_text: false }
+    }
 
     /// The body of a request.
     pub(super) fn body(format: &dyn WireFormat, request: &Request, base_url: &str) -> Value {
-        serde_json::from_str(&format.body(request, base_url)).unwrap()
+        serde_json::from_str(&format.body(request, &target(base_url)).json).unwrap()
+    }
+
+    /// A body and the settings that are not in it.
+    pub(super) fn told(
+        format: &dyn WireFormat,
+        request: &Request,
+        target: &Target<'_>,
+    ) -> (Value, Vec<&'static str>) {
+        let Body { json, left_out } = format.body(request, target);
+        (serde_json::from_str(&json).unwrap(), left_out)
     }
 
     pub(super) fn user(text: &str) -> Message {
@@ -216,6 +280,7 @@ mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::framing::Framing;
 
     /// Events of all recorded streams.
     fn recorded() -> Vec<Vec<sse::Event>> {
@@ -245,6 +310,41 @@ mod tests {
                         let _ = reader.read(event, &mut Vec::new());
                     }
                     let _ = reader.closed();
+                }
+            }
+        }
+    }
+
+    /// The answer of a recorded stream that is closed after these bytes, if it is taken for one.
+    fn closed_after(kind: ProviderKind, bytes: &[u8], chunk: usize) -> Option<Answer> {
+        let (mut framing, mut reader) = (Framing::new(None), kind.format().reader());
+        let mut steps = Vec::new();
+        for bytes in bytes.chunks(chunk) {
+            framing.feed(bytes, |event| reader.read(&event, &mut steps)).ok()?;
+            if let Some(Step::Finished(answer)) = steps.last() {
+                return Some(answer.clone());
+            }
+        }
+        reader.closed()
+    }
+
+    /// Closed at any byte, a stream ends in an error or in an answer whose parts are all whole.
+    #[test]
+    fn streams_closed_at_any_byte_end_in_an_answer_or_an_error() {
+        for (kind, folder) in
+            [(ProviderKind::OpenaiResponses, "openai-responses"), (ProviderKind::Anthropic, "anthropic")]
+        {
+            for scenario in ["text", "reasoning", "tool_calls", "refusal", "length", "error_mid_stream"] {
+                let file = format!("{}/tests/fixtures/{folder}/{scenario}.sse", env!("CARGO_MANIFEST_DIR"));
+                let bytes = std::fs::read(file).unwrap();
+                let whole = closed_after(kind, &bytes, bytes.len());
+                assert_eq!(whole.is_some(), scenario != "error_mid_stream", "{folder} {scenario}");
+                for cut in 0..bytes.len() {
+                    // Chunks of many sizes, and the same ones in each run.
+                    let chunk = 1 + (cut * 7919) % 512;
+                    let Some(answer) = closed_after(kind, &bytes[..cut], chunk) else { continue };
+                    let whole = &whole.as_ref().unwrap().parts;
+                    assert!(whole.starts_with(&answer.parts), "{folder} {scenario} at {cut}: {answer:?}");
                 }
             }
         }

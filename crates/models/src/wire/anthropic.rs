@@ -1,22 +1,31 @@
 //! Anthropic's messages.
 
-use petasos_core::event::Block;
-use petasos_core::model::{AnswerPart, ArgumentSchema, AssistantPart, Message, Opaque, Request, Stop, Usage};
-use petasos_net::sse;
+mod messages;
+mod reader;
+
+use petasos_core::model::{ArgumentSchema, Request};
+use petasos_core::model_settings::ReasoningEffort;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, data_uri, json, reported, with_tools};
+use self::messages::messages;
+use self::reader::AnthropicReader;
+use super::{Body, Reader, Target, WireFormat, with_tools};
 
-/// Marks reasoning that came through this format.
+/// Marks what came through this format and goes back unread.
 const FORMAT: &str = "anthropic";
 
 const VERSION: &str = "2023-06-01";
 
-/// The format requires a limit. All models of the last years can write this much.
-const DEFAULT_MAX_TOKENS: u64 = 8192;
+/// The format requires a limit. For a model of which nothing is known, this much; Claudes have written more for years.
+const DEFAULT_MAX_TOKENS: u64 = 16_000;
+
+/// The least that the vendor thinks with.
+const MIN_THINKING: u64 = 1024;
+
+/// The least `top_p` that the vendor takes while it thinks.
+const MIN_THINKING_TOP_P: f64 = 0.95;
 
 pub(super) struct Anthropic;
 
@@ -33,22 +42,33 @@ impl WireFormat for Anthropic {
         headers
     }
 
-    fn body(&self, request: &Request, _base_url: &str) -> String {
+    fn body(&self, request: &Request, target: &Target<'_>) -> Body {
+        let cached = (!target.refuses("cache_control")).then(|| json!({ "type": "ephemeral" }));
+        let max_tokens = request.settings.max_output_tokens.or(target.max_output_tokens);
         let mut body = json!({
             "model": request.model,
-            "max_tokens": request.settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-            "messages": messages(&request.messages),
+            "max_tokens": max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
+            "messages": messages(&request.messages, target),
             "stream": true,
         });
         if !request.system.is_empty() {
-            let cached = json!({ "type": "ephemeral" });
-            body["system"] = json!([{ "type": "text", "text": request.system, "cache_control": cached }]);
+            let mut system = json!({ "type": "text", "text": request.system });
+            if let Some(cached) = &cached {
+                system["cache_control"] = cached.clone();
+            }
+            body["system"] = json!([system]);
         }
-        with_tools(&body, request, |spec| Tool {
+        let left_out = settings(request, target, &mut body);
+        let last = request.tools.last();
+        let json = with_tools(body, request, |spec| Tool {
             name: &spec.name,
             description: &spec.description,
             input_schema: &spec.input_schema,
-        })
+            cache_control: cached
+                .clone()
+                .filter(|_| last.is_some_and(|last| std::ptr::eq(&raw const **last, spec))),
+        });
+        Body { json, left_out }
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -61,228 +81,70 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a ArgumentSchema,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<Value>,
 }
 
-/// The conversation with strictly alternating roles, and a cache mark at its end.
-fn messages(messages: &[Message]) -> Vec<Value> {
-    let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in messages {
-        let (role, blocks) = blocks(message);
-        match merged.last_mut() {
-            _ if blocks.is_empty() => {}
-            Some((last, content)) if *last == role => content.extend(blocks),
-            _ => merged.push((role, blocks)),
-        }
-    }
-    if let Some(block) = merged.last_mut().and_then(|(_, content)| content.last_mut()) {
-        block["cache_control"] = json!({ "type": "ephemeral" });
-    }
-    merged.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
-}
-
-fn blocks(message: &Message) -> (&'static str, Vec<Value>) {
-    match message {
-        Message::User(content) => ("user", content.iter().filter_map(user_block).collect()),
-        Message::ToolResults(outcomes) => {
-            let result = |outcome: &petasos_core::model::ToolOutcome| {
-                let mut block = json!({ "type": "tool_result", "tool_use_id": outcome.id });
-                if !outcome.images.is_empty() {
-                    let images = outcome.images.iter().map(|url| image(url));
-                    block["content"] = text(&outcome.text).into_iter().chain(images).collect();
-                } else if !outcome.text.trim().is_empty() {
-                    block["content"] = json!(outcome.text);
-                }
-                if outcome.is_error {
-                    block["is_error"] = json!(true);
-                }
-                block
-            };
-            ("user", outcomes.iter().map(result).collect())
-        }
-        Message::Assistant(parts) => {
-            let mut blocks: Vec<Value> = parts.iter().filter_map(assistant_block).collect();
-            // A message must not end in reasoning.
-            let is_reasoning =
-                |block: &Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
-            while blocks.last().is_some_and(is_reasoning) {
-                blocks.pop();
-            }
-            ("assistant", blocks)
-        }
-    }
-}
-
-fn user_block(block: &Block) -> Option<Value> {
-    match block {
-        Block::Text { text: said } => text(said),
-        Block::Image { url } => Some(image(url)),
-    }
-}
-
-/// A picture: here the data of a URI and its type are sent apart.
-fn image(url: &str) -> Value {
-    let source = match data_uri(url) {
-        Some((media_type, data)) => json!({ "type": "base64", "media_type": media_type, "data": data }),
-        None => json!({ "type": "url", "url": url }),
+/// Writes the settings into the body, and names those that it has no field for.
+fn settings(request: &Request, target: &Target<'_>, body: &mut Value) -> Vec<&'static str> {
+    let settings = &request.settings;
+    let mut left_out = Vec::new();
+    let thinks = thinking(request, target, body, &mut left_out);
+    let mut put = |field: &str, setting: &'static str, value: Option<Value>, fits: bool| match value {
+        Some(value) if fits && !target.refuses(field) => body[field] = value,
+        Some(_) => left_out.push(setting),
+        None => {}
     };
-    json!({ "type": "image", "source": source })
+    // Thinking changes how words are chosen; the vendor then refuses most other ways of doing so.
+    let may_heat = |temperature: f64| !thinks || (temperature - 1.0).abs() < f64::EPSILON;
+    let temperature = settings.temperature;
+    put("temperature", "temperature", temperature.map(|t| json!(t)), temperature.is_none_or(may_heat));
+    let top_p = settings.top_p;
+    let top_p_fits = top_p.is_none_or(|top_p| !thinks || top_p >= MIN_THINKING_TOP_P);
+    put("top_p", "topP", top_p.map(|top_p| json!(top_p)), top_p_fits);
+    let stops = settings.stop_sequences.as_ref().filter(|stops| !stops.is_empty());
+    put("stop_sequences", "stopSequences", stops.map(|stops| json!(stops)), true);
+    let effort = settings.reasoning_effort.and_then(effort).map(|effort| json!({ "effort": effort }));
+    put("output_config", "reasoningEffort", effort, true);
+    put("seed", "seed", settings.seed.map(|seed| json!(seed)), false);
+    if !request.tools.is_empty() {
+        let parallel = settings.parallel_tool_calls;
+        let choice = parallel.map(|yes| json!({ "type": "auto", "disable_parallel_tool_use": !yes }));
+        put("tool_choice", "parallelToolCalls", choice, true);
+    }
+    left_out
 }
 
-/// A text block; blank ones are refused there.
-fn text(text: &str) -> Option<Value> {
-    (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
+/// Turns thinking on if the settings ask for it. Its budget is part of `max_tokens` and must be below it.
+fn thinking(
+    request: &Request,
+    target: &Target<'_>,
+    body: &mut Value,
+    left_out: &mut Vec<&'static str>,
+) -> bool {
+    let Some(budget) = request.settings.thinking_budget_tokens else { return false };
+    let most = body["max_tokens"].as_u64().unwrap_or_default().saturating_sub(1);
+    // Thinking cannot go on without what was thought before.
+    if most < MIN_THINKING || target.refuses("thinking") || target.refuses("signature") {
+        left_out.push("thinkingBudgetTokens");
+        return false;
+    }
+    if target.refuses("thinking.type") {
+        // Newer models take no budget and find their own.
+        left_out.push("thinkingBudgetTokens");
+        body["thinking"] = json!({ "type": "adaptive" });
+    } else {
+        body["thinking"] = json!({ "type": "enabled", "budget_tokens": budget.clamp(MIN_THINKING, most) });
+    }
+    true
 }
 
-fn assistant_block(part: &AssistantPart) -> Option<Value> {
-    match part {
-        AssistantPart::Text(said) => text(said),
-        AssistantPart::ToolCall { id, name, input, .. } => {
-            Some(json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
-        }
-        AssistantPart::Thinking { opaque: Some(Opaque { format, data, .. }), .. }
-            if format == FORMAT && data.is_object() =>
-        {
-            Some(data.clone())
-        }
-        AssistantPart::Thinking { .. } => None,
-    }
-}
-
-#[derive(Default)]
-struct AnthropicReader {
-    parts: Parts,
-    usage: RawUsage,
-    stop_reason: Option<String>,
-}
-
-/// The vendor's figures. Cached tokens are not part of its `input_tokens`.
-#[derive(Default)]
-struct RawUsage {
-    input: u64,
-    cache_read: u64,
-    cache_creation: u64,
-    output: u64,
-}
-
-impl RawUsage {
-    /// Takes the figures that are present: later events repeat only some of them.
-    fn update(&mut self, usage: &Value) {
-        for (field, name) in [
-            (&mut self.input, "input_tokens"),
-            (&mut self.cache_read, "cache_read_input_tokens"),
-            (&mut self.cache_creation, "cache_creation_input_tokens"),
-            (&mut self.output, "output_tokens"),
-        ] {
-            *field = usage[name].as_u64().unwrap_or(*field);
-        }
-    }
-
-    fn total(&self) -> Usage {
-        Usage {
-            input_tokens: self.input.saturating_add(self.cache_read).saturating_add(self.cache_creation),
-            output_tokens: self.output,
-            cached_input_tokens: self.cache_read,
-            cache_write_tokens: self.cache_creation,
-            cost_nanos: None,
-        }
-    }
-}
-
-impl Reader for AnthropicReader {
-    fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        let data = json(event)?;
-        let Some(kind) = data["type"].as_str() else {
-            return Err(match data.get("error") {
-                Some(error) => reported(error),
-                None => Problem::Malformed("an event has no type".to_owned()),
-            });
-        };
-        let key = data["index"].as_u64().unwrap_or(0);
-        match kind {
-            "message_start" => self.usage.update(&data["message"]["usage"]),
-            "content_block_start" => self.start(key, &data["content_block"], steps)?,
-            "content_block_delta" => self.delta(key, &data["delta"], steps)?,
-            "message_delta" => {
-                self.usage.update(&data["usage"]);
-                if let Some(reason) = data["delta"]["stop_reason"].as_str() {
-                    self.stop_reason = Some(reason.to_owned());
-                }
-            }
-            "message_stop" => steps.push(self.finish()?),
-            "error" => return Err(reported(&data["error"])),
-            // The protocol asks readers to pass over kinds that they do not know; `ping` is one.
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn size(&self) -> usize {
-        self.parts.size()
-    }
-}
-
-impl AnthropicReader {
-    fn start(&mut self, key: u64, block: &Value, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        match block["type"].as_str() {
-            Some("tool_use") => {
-                // The input comes in deltas; some servers send all of it here instead.
-                let whole = block["input"].as_object().filter(|input| !input.is_empty());
-                let whole = whole.map(|input| Value::Object(input.clone()).to_string()).unwrap_or_default();
-                self.parts.call(key, block["name"].as_str().unwrap_or_default(), &whole)
-            }
-            Some("redacted_thinking") => {
-                let data = json!({ "type": "redacted_thinking", "data": block["data"] });
-                self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), provider: None, data })
-            }
-            Some("text") => self.text(key, block["text"].as_str().unwrap_or_default(), steps),
-            Some("thinking") => self.thinking(key, block["thinking"].as_str().unwrap_or_default(), steps),
-            _ => Ok(()),
-        }
-    }
-
-    fn delta(&mut self, key: u64, delta: &Value, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        let field = |name: &str| delta[name].as_str().unwrap_or_default();
-        match delta["type"].as_str() {
-            Some("text_delta") => self.text(key, field("text"), steps),
-            Some("thinking_delta") => self.thinking(key, field("thinking"), steps),
-            Some("signature_delta") => self.signature(key, field("signature")),
-            Some("input_json_delta") => self.parts.call(key, "", field("partial_json")),
-            _ => Ok(()),
-        }
-    }
-
-    fn text(&mut self, key: u64, piece: &str, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        if !piece.is_empty() {
-            steps.push(Step::Text(piece.to_owned()));
-        }
-        self.parts.text(key, piece)
-    }
-
-    fn thinking(&mut self, key: u64, piece: &str, steps: &mut Vec<Step>) -> Result<(), Problem> {
-        if !piece.is_empty() {
-            steps.push(Step::Thinking(piece.to_owned()));
-        }
-        self.parts.thinking(key, piece)
-    }
-
-    /// Keeps the whole block: the signature is only valid for exactly this text.
-    fn signature(&mut self, key: u64, piece: &str) -> Result<(), Problem> {
-        let Some(AnswerPart::Thinking { text, opaque }) = self.parts.get(key) else {
-            return Err(Problem::Malformed("a signature came without reasoning".to_owned()));
-        };
-        let before = opaque.as_ref().and_then(|opaque| opaque.data["signature"].as_str()).unwrap_or_default();
-        let data = json!({ "type": "thinking", "thinking": text, "signature": format!("{before}{piece}") });
-        self.parts.opaque(key, Opaque { format: FORMAT.to_owned(), provider: None, data })
-    }
-
-    fn finish(&mut self) -> Result<Step, Problem> {
-        let stop = match self.stop_reason.as_deref() {
-            Some("refusal") => Stop::Refusal,
-            Some("max_tokens" | "model_context_window_exceeded") => Stop::MaxTokens,
-            _ if self.parts.has_calls() => Stop::ToolUse,
-            _ => Stop::EndTurn,
-        };
-        Ok(Step::Finished(self.parts.finish(self.usage.total(), stop)?))
+/// The vendor's word for an effort; it has none for no effort at all.
+fn effort(effort: ReasoningEffort) -> Option<&'static str> {
+    match effort {
+        ReasoningEffort::None => None,
+        ReasoningEffort::Minimal => Some(ReasoningEffort::Low.as_str()),
+        effort => Some(effort.as_str()),
     }
 }
 

@@ -43,11 +43,11 @@ impl Parts {
         Ok(())
     }
 
-    /// Keeps what the provider wants back with the reasoning of this key.
+    /// Keeps what the provider wants back with the reasoning or the call of this key.
     pub(super) fn opaque(&mut self, key: u64, kept: Opaque) -> Result<(), Problem> {
         match self.entry(key, || AnswerPart::Thinking { text: String::new(), opaque: None })? {
-            AnswerPart::Thinking { opaque, .. } => *opaque = Some(kept),
-            other => return Err(wrong_kind("reasoning", other)),
+            AnswerPart::Thinking { opaque, .. } | AnswerPart::ToolCall { opaque, .. } => *opaque = Some(kept),
+            other @ AnswerPart::Text(_) => return Err(wrong_kind("reasoning", other)),
         }
         Ok(())
     }

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(missing_docs)]
 
+mod bodies;
 mod contract;
 mod demo;
+mod prefix;
+mod refusals;
 mod registry;
 mod server;
 mod support;

@@ -113,6 +113,17 @@ pub(crate) fn text_part(text: &str) -> AnswerPart {
     AnswerPart::Text(text.to_owned())
 }
 
+/// Parts without the ids that vendors gave to calls.
+pub(crate) fn without_ids(parts: &[AnswerPart]) -> Vec<AnswerPart> {
+    let mut parts = parts.to_vec();
+    for part in &mut parts {
+        if let AnswerPart::ToolCall { opaque, .. } = part {
+            *opaque = None;
+        }
+    }
+    parts
+}
+
 pub(crate) fn call_part(name: &str, arguments: &str) -> AnswerPart {
     AnswerPart::ToolCall { name: name.to_owned(), arguments: arguments.to_owned(), opaque: None }
 }

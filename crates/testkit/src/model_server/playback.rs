@@ -48,8 +48,8 @@ impl Playback {
                 let body = format.error(*status, message).to_string();
                 (*status, "application/json".to_owned(), VecDeque::from([Piece::Bytes(body.into())]))
             }
-            Content::Raw { chunks, content_type } => {
-                (200, content_type.clone(), chunks.iter().cloned().map(Piece::Bytes).collect())
+            Content::Raw { status, chunks, content_type } => {
+                (*status, content_type.clone(), chunks.iter().cloned().map(Piece::Bytes).collect())
             }
         };
         let listener = Listener { served: false, shared };

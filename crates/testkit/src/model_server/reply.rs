@@ -23,7 +23,7 @@ pub(super) enum Content {
     /// An error, put into the wire format of the request.
     Status { status: u16, message: String },
     /// Bytes as they are.
-    Raw { chunks: Vec<Bytes>, content_type: String },
+    Raw { status: u16, chunks: Vec<Bytes>, content_type: String },
 }
 
 /// A piece of an answer.
@@ -93,7 +93,14 @@ impl Reply {
 
     /// Status 200 with these bytes.
     pub fn raw(bytes: impl Into<Bytes>, content_type: &str) -> Self {
-        Self::new(Content::Raw { chunks: vec![bytes.into()], content_type: content_type.to_owned() })
+        let content_type = content_type.to_owned();
+        Self::new(Content::Raw { status: 200, chunks: vec![bytes.into()], content_type })
+    }
+
+    /// An error with this JSON text as it is, for vendors whose words matter.
+    pub fn refusal(status: u16, json: impl Into<Bytes>) -> Self {
+        let content_type = "application/json".to_owned();
+        Self::new(Content::Raw { status, chunks: vec![json.into()], content_type })
     }
 
     /// Adds reasoning.

@@ -1,9 +1,13 @@
 //! Tests of this format with text alone.
 
-use petasos_core::model::AnswerPart;
+use petasos_core::event::Block;
+use petasos_core::model::{Answer, AnswerPart, AssistantPart, Message, Opaque, Stop};
+use petasos_core::model_settings::ModelSettings;
 
 use super::*;
-use crate::wire::testing::{body, call, outcome, read, request, thinking, user};
+use crate::wire::call_ids::{call_id, kept};
+use crate::wire::testing::{body, call, outcome, read, request, target, thinking, told, user};
+use crate::wire::{Problem, Step};
 
 fn reasoning(text: &str) -> Value {
     json!({ "type": "reasoning", "summary": [], "encrypted_content": text })
@@ -29,6 +33,7 @@ fn the_conversation_is_a_list_of_items() {
         ),
         "",
     );
+    let id = call_id("tu_1", None);
     assert_eq!(
         body,
         json!({
@@ -42,8 +47,8 @@ fn the_conversation_is_a_list_of_items() {
                 { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "Hello" }] },
                 reasoning("gAAA"),
                 { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "Let me look." }] },
-                { "type": "function_call", "call_id": "tu_1", "name": "look", "arguments": "{\"at\":\"it\"}" },
-                { "type": "function_call_output", "call_id": "tu_1", "output": "fine" },
+                { "type": "function_call", "call_id": id, "name": "look", "arguments": "{\"at\":\"it\"}" },
+                { "type": "function_call_output", "call_id": id, "output": "fine" },
             ],
             "tools": [{
                 "type": "function", "name": "look", "description": "Looks",
@@ -140,4 +145,172 @@ fn pictures_are_input_images() {
         json!([{ "type": "input_text", "text": "What is this?" }, image])
     );
     assert_eq!(body["input"][1]["output"], json!([{ "type": "input_text", "text": "a hat" }, image]));
+}
+
+fn with(settings: Value) -> Request {
+    let settings: ModelSettings = serde_json::from_value(settings).unwrap();
+    Request { settings, ..request("", vec![user("Hi")]) }
+}
+
+#[test]
+fn settings_have_the_vendors_names() {
+    for (settings, expected, left_out) in [
+        (json!({ "maxOutputTokens": 7 }), json!({ "max_output_tokens": 7 }), &[][..]),
+        (json!({ "temperature": 0.5, "topP": 0.25 }), json!({ "temperature": 0.5, "top_p": 0.25 }), &[]),
+        (
+            json!({ "reasoningEffort": "none" }),
+            json!({ "reasoning": { "summary": "auto", "effort": "none" } }),
+            &[],
+        ),
+        (
+            json!({ "reasoningEffort": "xhigh" }),
+            json!({ "reasoning": { "summary": "auto", "effort": "xhigh" } }),
+            &[],
+        ),
+        (json!({ "parallelToolCalls": false }), json!({ "parallel_tool_calls": false }), &[]),
+        (
+            json!({ "stopSequences": ["a"], "seed": 1, "thinkingBudgetTokens": 2_000 }),
+            json!({ "stop": null, "seed": null, "thinking": null }),
+            &["stopSequences", "seed", "thinkingBudgetTokens"],
+        ),
+        (json!({ "extraBody": { "store": true, "tools": [] } }), json!({ "store": true, "tools": [] }), &[]),
+    ] {
+        let (body, found) = told(&OpenaiResponses, &with(settings.clone()), &target(""));
+        for (field, value) in expected.as_object().unwrap() {
+            assert_eq!(&body[field], value, "{field} of {settings}");
+        }
+        assert_eq!(found, left_out, "{settings}");
+    }
+    let mut request = with(json!({ "parallelToolCalls": true }));
+    request.tools.clear();
+    assert!(body(&OpenaiResponses, &request, "").get("parallel_tool_calls").is_none());
+}
+
+#[test]
+fn refused_fields_are_left_out_and_their_settings_named() {
+    let settings = json!({ "temperature": 1, "reasoningEffort": "low" });
+    for (drops, reasoning, left_out) in [
+        (
+            &["temperature", "reasoning.effort"][..],
+            json!({ "summary": "auto" }),
+            &["temperature", "reasoningEffort"][..],
+        ),
+        (&["reasoning.summary", "include", "store"], json!({ "effort": "low" }), &[]),
+        (&["reasoning"], Value::Null, &["reasoningEffort"]),
+    ] {
+        let (body, found) = told(&OpenaiResponses, &with(settings.clone()), &Target { drops, ..target("") });
+        assert_eq!((&body["reasoning"], found.as_slice()), (&reasoning, left_out), "{drops:?}");
+        let is_told = drops.contains(&"include");
+        assert_eq!(body.get("include").is_none() && body.get("store").is_none(), is_told, "{drops:?}");
+    }
+}
+
+fn answer(events: &[Value]) -> Result<Answer, Problem> {
+    match read(&mut ResponsesReader::default(), events)?.pop() {
+        Some(Step::Finished(answer)) => Ok(answer),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn message(text: &str) -> Value {
+    json!({ "type": "message", "content": [{ "type": "output_text", "text": text }] })
+}
+
+/// `TanStack/ai#937`: a server that streams no deltas. `QuantumNous/new-api#4362`: one whose last event is empty.
+#[test]
+fn text_is_read_wherever_it_comes_first() {
+    let delta =
+        json!({ "type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi" });
+    let done =
+        json!({ "type": "response.output_text.done", "output_index": 0, "content_index": 0, "text": "Hi" });
+    let item = json!({ "type": "response.output_item.done", "output_index": 0, "item": message("Hi") });
+    let whole = json!({ "type": "response.completed", "response": { "output": [message("Hi")] } });
+    let bare = json!({ "type": "response.completed", "response": { "output": [] } });
+    for events in [
+        &[delta.clone(), done.clone(), item.clone(), whole.clone()][..],
+        &[delta, bare.clone()],
+        &[done, item.clone(), bare.clone()],
+        &[item, bare],
+        &[whole],
+    ] {
+        let read = answer(events).unwrap();
+        assert_eq!(
+            (read.parts, read.stop),
+            (vec![AnswerPart::Text("Hi".to_owned())], Stop::EndTurn),
+            "{events:?}"
+        );
+    }
+}
+
+#[test]
+fn calls_that_come_only_at_the_end_are_read_and_their_ids_go_back() {
+    let item = json!({ "type": "function_call", "call_id": "call_7", "name": "look", "arguments": "{}" });
+    let events = [
+        json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "Well" }),
+        json!({ "type": "response.completed", "response": { "output": [message("Well"), item] } }),
+    ];
+    let read = answer(&events).unwrap();
+    let opaque = Some(kept(FORMAT, "call_7"));
+    let call =
+        AnswerPart::ToolCall { name: "look".to_owned(), arguments: "{}".to_owned(), opaque: opaque.clone() };
+    assert_eq!((&read.parts[1], read.stop), (&call, Stop::ToolUse));
+    let (id, name) = ("tu_1".to_owned(), "look".to_owned());
+    let call = AssistantPart::ToolCall { id, name, input: serde_json::Map::new(), opaque };
+    let messages = vec![
+        user("Hi"),
+        Message::Assistant(vec![call]),
+        Message::ToolResults(vec![outcome("tu_1", "ok", false)]),
+    ];
+    let body = body(&OpenaiResponses, &request("", messages), "");
+    assert_eq!(
+        (&body["input"][1]["call_id"], &body["input"][2]["call_id"]),
+        (&json!("call_7"), &json!("call_7"))
+    );
+}
+
+#[test]
+fn an_answer_that_holds_nothing_is_an_error() {
+    let completed = |response: Value| json!({ "type": "response.completed", "response": response });
+    assert_eq!(answer(&[completed(json!({ "status": "completed", "output": [] }))]), Err(Problem::Empty));
+    let cut = json!({ "status": "incomplete", "incomplete_details": { "reason": "max_output_tokens" } });
+    assert_eq!(answer(&[completed(cut)]).unwrap().stop, Stop::MaxTokens);
+}
+
+#[test]
+fn items_that_have_ended_are_an_answer_without_the_last_event() {
+    let added =
+        json!({ "type": "response.output_item.added", "output_index": 0, "item": { "type": "message" } });
+    let delta = json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "Hi" });
+    let done = json!({ "type": "response.output_item.done", "output_index": 0, "item": message("Hi") });
+    let open = json!({ "type": "response.output_item.added", "output_index": 1, "item": { "type": "function_call", "name": "look" } });
+    let mut reader = ResponsesReader::default();
+    read(&mut reader, &[added, delta.clone()]).unwrap();
+    assert!(reader.closed().is_none());
+    read(&mut reader, &[done, open]).unwrap();
+    assert!(reader.closed().is_none());
+    let item = json!({ "type": "function_call", "name": "look", "arguments": "{}" });
+    read(&mut reader, &[json!({ "type": "response.output_item.done", "output_index": 1, "item": item })])
+        .unwrap();
+    assert_eq!(reader.closed().unwrap().stop, Stop::ToolUse);
+    // The marker of another format, after text that has not ended.
+    assert_eq!(answer(&[delta, json!("[DONE]")]).unwrap().stop, Stop::EndTurn);
+}
+
+#[test]
+fn a_whole_answer_is_read_like_a_stream() {
+    let whole = json!({
+        "object": "response", "status": "completed", "error": null,
+        "output": [
+            { "type": "reasoning", "id": "rs_1", "summary": [{ "type": "summary_text", "text": "Hm." }], "encrypted_content": "gAAA" },
+            message("Let me look."),
+            { "type": "function_call", "call_id": "call_7", "name": "look", "arguments": "{}" },
+        ],
+        "usage": { "input_tokens": 50, "output_tokens": 6, "input_tokens_details": { "cached_tokens": 20, "cache_write_tokens": 10 } },
+    });
+    let mut steps = Vec::new();
+    ResponsesReader::default().whole(&whole, &mut steps).unwrap();
+    let Some(Step::Finished(answer)) = steps.pop() else { panic!("{steps:?}") };
+    assert_eq!(steps, [Step::Thinking("Hm.".to_owned()), Step::Text("Let me look.".to_owned())]);
+    assert_eq!((answer.parts.len(), answer.stop), (3, Stop::ToolUse));
+    assert_eq!((answer.usage.cached_input_tokens, answer.usage.cache_write_tokens), (20, 10));
 }
