@@ -1,16 +1,18 @@
 //! One attempt at one call over HTTP.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use petasos_core::model::{Answer, Request};
+use petasos_core::model::{Answer, Request, ToolSpec};
 use petasos_net::{Client, Response, sse};
 use tokio::time::timeout;
 
 use crate::generate::{Emitter, generate};
 use crate::provider::Provider;
 use crate::silence::Silence;
-use crate::wire::{Problem, Reader, Step};
-use crate::{Delta, Error, Model, Settings, images, retry};
+use crate::wire::{self, Problem, Reader, Step, Target};
+use crate::{Delta, Error, Model, Settings, images, opaques, retry};
 
 /// A model behind HTTP, whichever format its provider speaks.
 pub(crate) struct HttpModel {
@@ -24,6 +26,7 @@ impl Model for HttpModel {
         if !self.provider.config.images {
             images::leave_out(&mut request);
         }
+        opaques::keep_own(&mut request, &self.provider.name);
         let call = Call::new(self, &request);
         generate(|emitter| retry::run(call, emitter))
     }
@@ -37,6 +40,8 @@ pub(crate) struct Call {
     client: Client,
     headers: Vec<(String, String)>,
     body: Bytes,
+    left_out: Vec<&'static str>,
+    tools: Vec<Arc<ToolSpec>>,
 }
 
 impl Call {
@@ -47,13 +52,23 @@ impl Call {
         headers.extend(format.headers(config.api_key.as_ref()));
         // Of headers with the same name the last one is sent.
         headers.extend(config.headers.clone());
+        let target = Target {
+            provider: &http.provider.name,
+            base_url: &config.base_url,
+            max_output_tokens: None,
+            drops: &[],
+            thinks_in_text: false,
+        };
+        let wire::Body { json, left_out } = format.body(request, &target);
         Call {
             provider: http.provider.clone(),
             settings: http.settings.clone(),
             model: request.model.clone(),
             client: http.client.clone(),
             headers,
-            body: format.body(request, &config.base_url).into(),
+            body: json.into(),
+            left_out,
+            tools: request.tools.clone(),
         }
     }
 
@@ -77,7 +92,8 @@ impl Call {
                 None => return Err(self.provider.silence(&self.model, patience, "sent nothing")),
             };
             let Some(chunk) = chunk else {
-                return reader.closed().ok_or_else(|| self.provider.closed_early(&self.model));
+                let answer = reader.closed().ok_or_else(|| self.provider.closed_early(&self.model))?;
+                return Ok(self.finished(answer));
             };
             for event in decoder.feed(&chunk) {
                 let event = event.map_err(|error| self.problem(&Problem::Malformed(error.to_string())))?;
@@ -86,7 +102,7 @@ impl Call {
                     let delta = match step {
                         Step::Finished(answer) => {
                             response.finish();
-                            return Ok(answer);
+                            return Ok(self.finished(answer));
                         }
                         Step::Thinking(text) => Delta::Thinking(text),
                         Step::Text(text) => Delta::Text(text),
@@ -96,6 +112,14 @@ impl Call {
                 }
             }
         }
+    }
+
+    /// The answer with everything that its reader does not know.
+    fn finished(&self, mut answer: Answer) -> Answer {
+        answer.left_out.clone_from(&self.left_out);
+        opaques::mark(&mut answer, &self.provider.name);
+        wire::settle_calls(&mut answer, &self.tools);
+        answer
     }
 
     async fn send(&self) -> Result<Response, Error> {

@@ -11,6 +11,7 @@ mod demo;
 mod error;
 mod generate;
 mod images;
+mod opaques;
 mod provider;
 mod registry;
 mod retry;

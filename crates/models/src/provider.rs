@@ -133,6 +133,14 @@ impl Provider {
                 );
                 Error::passing(Error::BAD_RESPONSE, message)
             }
+            Problem::Empty => {
+                let message = format!(
+                    "{name}/{model}: the answer is empty: it has neither text nor a tool call. Try again, or check that \
+                     the model fits the request",
+                    name = self.name,
+                );
+                Error::passing(Error::BAD_RESPONSE, message)
+            }
             // Gateways send the status that they got as the code.
             Problem::Reported { kind, message } => self.reported(model, kind.parse().ok(), kind, message),
         }

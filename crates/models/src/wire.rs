@@ -7,12 +7,16 @@ mod anthropic;
 mod openai_chat;
 mod openai_responses;
 mod parts;
+mod settled;
 
 use petasos_core::model::{Answer, Request, ToolOutcome, ToolSpec};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
+
+pub(crate) use settled::settle_calls;
 
 use crate::ProviderKind;
 
@@ -27,11 +31,35 @@ pub(crate) trait WireFormat: Send + Sync {
     /// The headers that the protocol asks for, the key among them.
     fn headers(&self, api_key: Option<&SecretString>) -> Vec<(String, String)>;
 
-    /// The body of the request, as JSON.
-    fn body(&self, request: &Request, base_url: &str) -> String;
+    /// The body of the request.
+    fn body(&self, request: &Request, target: &Target<'_>) -> Body;
 
     /// Reads one answer.
     fn reader(&self) -> Box<dyn Reader>;
+}
+
+/// Where a request goes, as far as its body depends on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Target<'a> {
+    /// The provider's configured name.
+    pub(crate) provider: &'a str,
+    /// Its address.
+    pub(crate) base_url: &'a str,
+    /// The most tokens that the model can write, if the catalog knows it.
+    pub(crate) max_output_tokens: Option<u64>,
+    /// Fields of the request that this provider has refused.
+    pub(crate) drops: &'a [&'static str],
+    /// Whether `<think>` at the start of a text begins reasoning.
+    pub(crate) thinks_in_text: bool,
+}
+
+/// A request that is ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Body {
+    /// Its JSON.
+    pub(crate) json: String,
+    /// The settings that it has no field for, by their names in JSON.
+    pub(crate) left_out: Vec<&'static str>,
 }
 
 /// Reads the events of one answer.
@@ -64,6 +92,8 @@ pub(crate) enum Step {
 pub(crate) enum Problem {
     /// This is not the protocol.
     Malformed(String),
+    /// The answer has neither text nor a tool call.
+    Empty,
     /// The provider reports an error inside the stream.
     Reported {
         /// Its type or code.
@@ -84,24 +114,34 @@ impl ProviderKind {
     }
 }
 
-/// A body with the tools on offer. Their schemas are most of it, and are written as they stand: copied into a [`Value`]
-/// first, they would cost more than the rest of the call.
+/// Writes a body with the tools on offer, and with `extraBody` in the place of fields of the same name. The schemas of
+/// the tools are most of a body, and are written as they stand: copied into a [`Value`] first, they would cost more
+/// than the rest of the call.
 fn with_tools<'a, T: Serialize>(
     body: &Value,
     request: &'a Request,
     tool: impl Fn(&'a ToolSpec) -> T,
 ) -> String {
-    #[derive(Serialize)]
-    struct Body<'a, T> {
-        #[serde(flatten)]
-        rest: &'a Value,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tools: Vec<T>,
-    }
-    let tools = request.tools.iter().map(|spec| tool(spec)).collect();
+    let extra = request.settings.extra_body.as_ref();
+    let is_replaced = |name: &str| extra.is_some_and(|extra| extra.contains_key(name));
     let mut json = Vec::with_capacity(USUAL_BODY);
+    let mut write = || -> serde_json::Result<()> {
+        let mut serializer = serde_json::Serializer::new(&mut json);
+        let mut fields = serializer.serialize_map(None)?;
+        for (name, value) in body.as_object().into_iter().flatten().filter(|(name, _)| !is_replaced(name)) {
+            fields.serialize_entry(name, value)?;
+        }
+        if !request.tools.is_empty() && !is_replaced("tools") {
+            let tools: Vec<T> = request.tools.iter().map(|spec| tool(spec)).collect();
+            fields.serialize_entry("tools", &tools)?;
+        }
+        for (name, value) in extra.into_iter().flatten() {
+            fields.serialize_entry(name, value)?;
+        }
+        fields.end()
+    };
     // Writing to memory cannot fail, and a body has no keys but texts.
-    let written = serde_json::to_writer(&mut json, &Body { rest: body, tools });
+    let written = write();
     written.ok().and_then(|()| String::from_utf8(json).ok()).unwrap_or_default()
 }
 
@@ -154,11 +194,12 @@ mod testing {
     use petasos_net::sse;
     use serde_json::{Value, json};
 
-    use super::{Problem, Reader, Step, WireFormat};
+    use super::{Problem, Reader, Step, Target, WireFormat};
 
     /// The body of a request.
     pub(super) fn body(format: &dyn WireFormat, request: &Request, base_url: &str) -> Value {
-        serde_json::from_str(&format.body(request, base_url)).unwrap()
+        let target = Target { base_url, ..Target::default() };
+        serde_json::from_str(&format.body(request, &target).json).unwrap()
     }
 
     pub(super) fn user(text: &str) -> Message {

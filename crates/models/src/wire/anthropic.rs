@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, data_uri, json, reported, with_tools};
+use super::{Body, Problem, Reader, Step, Target, WireFormat, data_uri, json, reported, with_tools};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "anthropic";
@@ -33,7 +33,7 @@ impl WireFormat for Anthropic {
         headers
     }
 
-    fn body(&self, request: &Request, _base_url: &str) -> String {
+    fn body(&self, request: &Request, _target: &Target<'_>) -> Body {
         let mut body = json!({
             "model": request.model,
             "max_tokens": request.settings.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -44,11 +44,12 @@ impl WireFormat for Anthropic {
             let cached = json!({ "type": "ephemeral" });
             body["system"] = json!([{ "type": "text", "text": request.system, "cache_control": cached }]);
         }
-        with_tools(&body, request, |spec| Tool {
+        let json = with_tools(&body, request, |spec| Tool {
             name: &spec.name,
             description: &spec.description,
             input_schema: &spec.input_schema,
-        })
+        });
+        Body { json, left_out: Vec::new() }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

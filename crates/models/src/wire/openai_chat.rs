@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, bearer, json, outcome_text, reported, with_tools};
+use super::{
+    Body, Problem, Reader, Step, Target, WireFormat, bearer, json, outcome_text, reported, with_tools,
+};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "openai-chat";
@@ -35,7 +37,7 @@ impl WireFormat for OpenaiChat {
         bearer(api_key)
     }
 
-    fn body(&self, request: &Request, base_url: &str) -> String {
+    fn body(&self, request: &Request, target: &Target<'_>) -> Body {
         let mut body = json!({
             "model": request.model,
             "messages": messages(request),
@@ -44,10 +46,12 @@ impl WireFormat for OpenaiChat {
         });
         if let Some(max) = request.settings.max_output_tokens {
             // OpenAI's reasoning models refuse the old name, most other servers do not know the new one.
-            let name = if base_url.contains("openai.com") { "max_completion_tokens" } else { "max_tokens" };
+            let name =
+                if target.base_url.contains("openai.com") { "max_completion_tokens" } else { "max_tokens" };
             body[name] = json!(max);
         }
-        with_tools(&body, request, |spec| Tool { kind: "function", function: Function::of(spec) })
+        let json = with_tools(&body, request, |spec| Tool { kind: "function", function: Function::of(spec) });
+        Body { json, left_out: Vec::new() }
     }
 
     fn reader(&self) -> Box<dyn Reader> {

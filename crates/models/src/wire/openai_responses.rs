@@ -11,7 +11,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::parts::Parts;
-use super::{Problem, Reader, Step, WireFormat, bearer, json, outcome_text, reported, with_tools};
+use super::{
+    Body, Problem, Reader, Step, Target, WireFormat, bearer, json, outcome_text, reported, with_tools,
+};
 
 /// Marks reasoning that came through this format.
 const FORMAT: &str = "openai-responses";
@@ -27,7 +29,7 @@ impl WireFormat for OpenaiResponses {
         bearer(api_key)
     }
 
-    fn body(&self, request: &Request, _base_url: &str) -> String {
+    fn body(&self, request: &Request, _target: &Target<'_>) -> Body {
         let mut body = json!({
             "model": request.model,
             "input": input(&request.messages),
@@ -44,13 +46,14 @@ impl WireFormat for OpenaiResponses {
         if let Some(max) = request.settings.max_output_tokens {
             body["max_output_tokens"] = json!(max);
         }
-        with_tools(&body, request, |spec| Tool {
+        let json = with_tools(&body, request, |spec| Tool {
             kind: "function",
             name: &spec.name,
             description: &spec.description,
             parameters: &spec.input_schema,
             strict: false,
-        })
+        });
+        Body { json, left_out: Vec::new() }
     }
 
     fn reader(&self) -> Box<dyn Reader> {
