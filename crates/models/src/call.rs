@@ -41,6 +41,7 @@ pub(crate) struct Call {
     headers: Vec<(String, String)>,
     body: Bytes,
     left_out: Vec<&'static str>,
+    thinks_in_text: bool,
     tools: Vec<Arc<ToolSpec>>,
 }
 
@@ -68,18 +69,22 @@ impl Call {
             headers,
             body: json.into(),
             left_out,
+            thinks_in_text: target.thinks_in_text,
             tools: request.tools.clone(),
         }
     }
 
-    /// Sends the request and reads the answer, once. Sets `streamed` as soon as something was emitted.
+    /// Sends the request and reads the answer, once. Sets `streamed` as soon as something was emitted, and `unfinished`
+    /// if the stream ended in order, with an answer, but did not say that this was the end.
     pub(crate) async fn attempt(
         &self,
         emitter: &Emitter<Result<Delta, Error>>,
         streamed: &mut bool,
+        unfinished: &mut Option<Answer>,
     ) -> Result<Answer, Error> {
         let mut response = self.send().await?;
-        let mut reader = self.provider.config.kind.format().reader();
+        let target = Target { thinks_in_text: self.thinks_in_text, ..Target::default() };
+        let mut reader = wire::reader(self.provider.config.kind, &target);
         let mut decoder = sse::Decoder::default();
         let (mut silence, mut steps) = (Silence::default(), Vec::new());
         loop {
@@ -92,8 +97,11 @@ impl Call {
                 None => return Err(self.provider.silence(&self.model, patience, "sent nothing")),
             };
             let Some(chunk) = chunk else {
-                let answer = reader.closed().ok_or_else(|| self.provider.closed_early(&self.model))?;
-                return Ok(self.finished(answer));
+                if let Some(answer) = reader.closed() {
+                    return Ok(self.finished(answer));
+                }
+                *unfinished = reader.unfinished().map(|answer| self.finished(answer));
+                return Err(self.provider.closed_early(&self.model));
             };
             for event in decoder.feed(&chunk) {
                 let event = event.map_err(|error| self.problem(&Problem::Malformed(error.to_string())))?;

@@ -4,18 +4,21 @@
 //! It has no connection and no clock, so that it can be tested with text alone.
 
 mod anthropic;
+mod call_ids;
 mod openai_chat;
 mod openai_responses;
 mod parts;
 mod settled;
+mod think_tags;
 
-use petasos_core::model::{Answer, Request, ToolOutcome, ToolSpec};
+use petasos_core::model::{Answer, AnswerPart, Request, Stop, ToolOutcome, ToolSpec};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
+use self::think_tags::ThinkTags;
 pub(crate) use settled::settle_calls;
 
 use crate::ProviderKind;
@@ -72,6 +75,17 @@ pub(crate) trait Reader: Send {
         None
     }
 
+    /// Takes an answer that came in one piece although a stream was asked for, and ends with [`Step::Finished`].
+    fn whole(&mut self, _answer: &Value, _steps: &mut Vec<Step>) -> Result<(), Problem> {
+        Err(Problem::Malformed("an answer came in one piece instead of a stream".to_owned()))
+    }
+
+    /// The stream has ended without a word about why, and will not be asked for again: the answer, if what came can be
+    /// one.
+    fn unfinished(&mut self) -> Option<Answer> {
+        None
+    }
+
     /// Characters of text, reasoning and arguments so far.
     fn size(&self) -> usize;
 }
@@ -112,6 +126,27 @@ impl ProviderKind {
             ProviderKind::Anthropic => &anthropic::Anthropic,
         }
     }
+}
+
+/// Reads one answer of a provider of this kind.
+pub(crate) fn reader(kind: ProviderKind, target: &Target<'_>) -> Box<dyn Reader> {
+    let reader = kind.format().reader();
+    if target.thinks_in_text { Box::new(ThinkTags::around(reader)) } else { reader }
+}
+
+/// An answer that says something or calls a tool. One that does neither can only be complete if it was cut or declined.
+fn with_words(answer: Answer) -> Result<Answer, Problem> {
+    let has_words = answer.parts.iter().any(|part| !matches!(part, AnswerPart::Thinking { .. }));
+    let is_complete = has_words || matches!(answer.stop, Stop::MaxTokens | Stop::Refusal);
+    if is_complete { Ok(answer) } else { Err(Problem::Empty) }
+}
+
+/// The host of a base URL.
+fn host(base_url: &str) -> &str {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    host.split(':').next().unwrap_or_default()
 }
 
 /// Writes a body with the tools on offer, and with `extraBody` in the place of fields of the same name. The schemas of

@@ -1,0 +1,89 @@
+//! Streams that are cut anywhere, and arrive in pieces of any size.
+
+use petasos_core::model::{Answer, AnswerPart};
+use petasos_net::sse;
+
+use crate::ProviderKind;
+use crate::wire::{self, Problem, Step, Target};
+
+/// All recorded streams of this format.
+fn recorded() -> Vec<(String, Vec<u8>)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/openai");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|file| (file.display().to_string(), std::fs::read(file).unwrap())).collect()
+}
+
+/// Reads a stream as a call does. The text and the reasoning of its steps are those of the answer.
+fn play<'a>(pieces: impl Iterator<Item = &'a [u8]>, thinks_in_text: bool) -> Result<Option<Answer>, Problem> {
+    let target = Target { thinks_in_text, ..Target::default() };
+    let mut reader = wire::reader(ProviderKind::Openai, &target);
+    let mut decoder = sse::Decoder::default();
+    let (mut steps, mut said) = (Vec::new(), (String::new(), String::new()));
+    for piece in pieces {
+        for event in decoder.feed(piece) {
+            let event = event.map_err(|error| Problem::Malformed(error.to_string()))?;
+            reader.read(&event, &mut steps)?;
+            for step in steps.drain(..) {
+                match step {
+                    Step::Text(text) => said.0.push_str(&text),
+                    Step::Thinking(text) => said.1.push_str(&text),
+                    Step::Finished(answer) => {
+                        assert_eq!(said, texts(&answer));
+                        return Ok(Some(answer));
+                    }
+                }
+            }
+        }
+    }
+    Ok(reader.closed())
+}
+
+fn texts(answer: &Answer) -> (String, String) {
+    let (mut said, mut thought) = (String::new(), String::new());
+    for part in &answer.parts {
+        match part {
+            AnswerPart::Text(text) => said.push_str(text),
+            AnswerPart::Thinking { text, .. } => thought.push_str(text),
+            AnswerPart::ToolCall { .. } => {}
+        }
+    }
+    (said, thought)
+}
+
+#[test]
+fn a_stream_closed_at_any_byte_is_its_answer_or_none() {
+    for (file, bytes) in recorded() {
+        for thinks_in_text in [false, true] {
+            let whole = play(std::iter::once(bytes.as_slice()), thinks_in_text);
+            for end in 0..bytes.len() {
+                // The whole prefix at once: cutting it further is what the next test does.
+                if let Ok(Some(answer)) = play(std::iter::once(&bytes[..end]), thinks_in_text) {
+                    let complete = whole.as_ref().unwrap().as_ref().unwrap();
+                    assert_eq!(texts(&answer), texts(complete), "{file} cut at {end}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pieces_of_any_size_make_the_same_answer() {
+    let mut random: u64 = 20_26;
+    let mut next = |most: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        1 + usize::try_from(random >> 33).unwrap() % most
+    };
+    for (file, bytes) in recorded() {
+        let whole = play(std::iter::once(bytes.as_slice()), true);
+        for round in 0..50 {
+            let most = if round % 2 == 0 { 5 } else { 400 };
+            let (mut rest, mut pieces) = (bytes.as_slice(), Vec::new());
+            while !rest.is_empty() {
+                let (piece, after) = rest.split_at(next(most).min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            assert_eq!(play(pieces.into_iter(), true), whole, "{file}");
+        }
+    }
+}
