@@ -45,10 +45,12 @@ pub(crate) trait WireFormat: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Target<'a> {
     /// The provider's configured name.
+    #[allow(dead_code, reason = "no format depends on it so far")]
     pub(crate) provider: &'a str,
     /// Its address.
     pub(crate) base_url: &'a str,
     /// The most tokens that the model can write, if the catalog knows it.
+    #[allow(dead_code, reason = "no format depends on it so far")]
     pub(crate) max_output_tokens: Option<u64>,
     /// Fields of the request that this provider has refused.
     pub(crate) drops: &'a [&'static str],
@@ -76,6 +78,7 @@ pub(crate) trait Reader: Send {
     }
 
     /// Takes an answer that came in one piece although a stream was asked for, and ends with [`Step::Finished`].
+    #[allow(dead_code, reason = "only a stream is taken over HTTP so far")]
     fn whole(&mut self, _answer: &Value, _steps: &mut Vec<Step>) -> Result<(), Problem> {
         Err(Problem::Malformed("an answer came in one piece instead of a stream".to_owned()))
     }

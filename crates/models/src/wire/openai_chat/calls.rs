@@ -128,7 +128,8 @@ impl Call {
             return true;
         }
         match arguments {
-            "" => !has_another_id && !piece.arguments.is_empty(),
+            // The same index decides; without one a tool that takes nothing was called twice.
+            "" => piece.index.is_some() || (!has_another_id && !piece.arguments.is_empty()),
             _ => !is_whole(arguments),
         }
     }

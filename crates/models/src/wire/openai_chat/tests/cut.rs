@@ -1,8 +1,9 @@
 //! Streams that are cut anywhere, and arrive in pieces of any size.
 
-use petasos_core::model::{Answer, AnswerPart};
+use petasos_core::model::{Answer, AnswerPart, Stop};
 use petasos_net::sse;
 
+use super::calls;
 use crate::ProviderKind;
 use crate::wire::{self, Problem, Step, Target};
 
@@ -86,4 +87,27 @@ fn pieces_of_any_size_make_the_same_answer() {
             assert_eq!(play(pieces.into_iter(), true), whole, "{file}");
         }
     }
+}
+
+#[test]
+fn recorded_dialects_come_to_what_was_meant() {
+    let play_file = |name: &str| {
+        let path = format!("{}/tests/fixtures/openai/{name}.sse", env!("CARGO_MANIFEST_DIR"));
+        let bytes = std::fs::read(path).unwrap();
+        play(std::iter::once(bytes.as_slice()), true).unwrap().unwrap()
+    };
+    let routed = play_file("openrouter_reasoning");
+    assert_eq!(texts(&routed), ("I look.".to_owned(), "Let me look – 🏛.".to_owned()));
+    assert_eq!(calls(&routed.parts), [("get_weather", "{\"city\":\"Paris\"}")]);
+    let usage = routed.usage;
+    assert_eq!((usage.input_tokens, usage.cached_input_tokens, usage.cache_write_tokens), (900, 512, 300));
+    let local = play_file("think_tags");
+    assert_eq!(texts(&local), ("It is `<think>` 42.".to_owned(), "Six times seven</b>.\n".to_owned()));
+    // Both calls have the index 0, and the reason to finish is that of a text.
+    let gemini = play_file("gemini_tool_calls");
+    let both = [("get_weather", "{\"city\":\"Paris\"}"), ("get_time", "{\"zone\":\"CET\"}")];
+    assert_eq!((calls(&gemini.parts).as_slice(), gemini.stop), (&both[..], Stop::ToolUse));
+    // Each piece has an id of its own, and none says why the answer ends.
+    let vllm = play_file("repeated_name");
+    assert_eq!(calls(&vllm.parts), [("get_weather", "{\"city\":\"Paris\"}")]);
 }
