@@ -64,7 +64,7 @@ fn answer(request: &Request, script: Script) -> Answer {
             (Beat::Thinking(more), Some(AnswerPart::Thinking { text, .. })) => text.push_str(&more),
             (Beat::Thinking(text), _) => parts.push(AnswerPart::Thinking { text, opaque: None }),
             (Beat::Call { name, arguments }, _) => {
-                parts.push(AnswerPart::ToolCall { name, arguments, opaque: None })
+                parts.push(AnswerPart::ToolCall { name, arguments, opaque: None });
             }
             (Beat::Pause(_), _) => {}
         }

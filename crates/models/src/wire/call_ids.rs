@@ -13,37 +13,58 @@ const LENGTH: usize = 9;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The ids of all calls in a conversation, found by our ids.
+/// The ids of all calls in a conversation, handed out in its order: an id of ours may stand there twice, because
+/// applications bring their own.
 pub(super) struct CallIds<'a> {
-    by_own: HashMap<&'a str, String>,
+    by_own: HashMap<&'a str, Occurrences>,
+}
+
+/// The ids of all calls that have one id of ours.
+#[derive(Default)]
+struct Occurrences {
+    ids: Vec<String>,
+    /// How many of them were handed out for calls, and for results.
+    calls: usize,
+    results: usize,
 }
 
 impl<'a> CallIds<'a> {
     /// The ids for a format: the vendor's own where the call carries one, the field `id` of its opaque data.
     pub(super) fn of(messages: &'a [Message], format: &str) -> Self {
-        let (mut by_own, mut taken) = (HashMap::new(), HashSet::new());
+        let (mut by_own, mut taken) = (HashMap::<_, Occurrences>::new(), HashSet::new());
         let parts = messages.iter().flat_map(|message| match message {
             Message::Assistant(parts) => parts.as_slice(),
             Message::User(_) | Message::ToolResults(_) => &[],
         });
         for part in parts {
             let AssistantPart::ToolCall { id, opaque, .. } = part else { continue };
-            if by_own.contains_key(id.as_str()) {
-                continue;
-            }
             // Some vendors count from 0 in each answer, so that only the first use of an id is certain to be unique.
             let vendors = opaque.as_ref().and_then(|opaque| vendor_id(opaque, format));
             let fitting = vendors.filter(|vendors| !taken.contains(*vendors));
             let chosen = fitting.map_or_else(|| derived(id, &taken), str::to_owned);
             taken.insert(chosen.clone());
-            by_own.insert(id.as_str(), chosen);
+            by_own.entry(id.as_str()).or_default().ids.push(chosen);
         }
         CallIds { by_own }
     }
 
-    /// The id of a call in this request, by our id of it.
-    pub(super) fn get(&self, own: &str) -> String {
-        self.by_own.get(own).cloned().unwrap_or_else(|| derived(own, &HashSet::new()))
+    /// The id of the next call that has this id of ours.
+    pub(super) fn next_call(&mut self, own: &str) -> String {
+        self.next(own, |occurrences| &mut occurrences.calls)
+    }
+
+    /// The id that the next result for this id of ours refers to.
+    pub(super) fn next_result(&mut self, own: &str) -> String {
+        self.next(own, |occurrences| &mut occurrences.results)
+    }
+
+    fn next(&mut self, own: &str, count: impl Fn(&mut Occurrences) -> &mut usize) -> String {
+        let next = self.by_own.get_mut(own).and_then(|occurrences| {
+            let index = *count(occurrences);
+            *count(occurrences) += 1;
+            occurrences.ids.get(index).cloned()
+        });
+        next.unwrap_or_else(|| derived(own, &HashSet::new()))
     }
 }
 
@@ -106,28 +127,27 @@ mod tests {
             call(own[2], Some(("anthropic", "toolu_1"))),
             call(own[3], Some(("openai-chat", ""))),
         ];
-        let ids = CallIds::of(&messages, "openai-chat");
-        assert_eq!(ids.get(own[1]), "call_vX1");
+        let mut ids = CallIds::of(&messages, "openai-chat");
+        assert_eq!(ids.next_call(own[1]), "call_vX1");
         for own in [own[0], own[2], own[3]] {
-            let id = ids.get(own);
+            let id = ids.next_call(own);
             assert!(id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{id}");
         }
         // The same in every process: prompts that are cached elsewhere hold it.
-        assert_eq!(ids.get("tu_2000"), "niT74p6Jm");
+        assert_eq!(ids.next_call("tu_2000"), "niT74p6Jm");
     }
 
     #[test]
     fn ids_that_a_vendor_repeats_are_replaced_and_stay_so() {
         let messages: Vec<Message> =
             (0..50).map(|number| call(&format!("tu_{number}"), Some(("openai-chat", "call_0")))).collect();
-        let all = CallIds::of(&messages, "openai-chat");
-        let ids: HashSet<String> = (0..50).map(|number| all.get(&format!("tu_{number}"))).collect();
-        assert_eq!((ids.len(), all.get("tu_0").as_str()), (50, "call_0"));
+        let mut all = CallIds::of(&messages, "openai-chat");
+        let all: Vec<String> = (0..50).map(|number| all.next_call(&format!("tu_{number}"))).collect();
+        assert_eq!((all.iter().collect::<HashSet<_>>().len(), all[0].as_str()), (50, "call_0"));
         for length in 1..50 {
-            let fewer = CallIds::of(&messages[..length], "openai-chat");
-            for number in 0..length {
-                let own = format!("tu_{number}");
-                assert_eq!(fewer.get(&own), all.get(&own));
+            let mut fewer = CallIds::of(&messages[..length], "openai-chat");
+            for (number, id) in all.iter().enumerate().take(length) {
+                assert_eq!(&fewer.next_call(&format!("tu_{number}")), id);
             }
         }
     }
@@ -139,8 +159,18 @@ mod tests {
         assert_ne!(first, second);
         // A vendor's id that equals one that was derived before it gives way.
         let messages = [call("tu_1", None), call("tu_2", Some(("openai-chat", &first)))];
-        let ids = CallIds::of(&messages, "openai-chat");
-        assert_eq!(ids.get("tu_1"), first);
-        assert_ne!(ids.get("tu_2"), first);
+        let mut ids = CallIds::of(&messages, "openai-chat");
+        assert_eq!(ids.next_call("tu_1"), first);
+        assert_ne!(ids.next_call("tu_2"), first);
+    }
+
+    #[test]
+    fn calls_with_one_id_of_ours_get_ids_of_their_own() {
+        let messages = [call("own", None), call("own", None), call("own", Some(("openai-chat", "call_1")))];
+        let mut ids = CallIds::of(&messages, "openai-chat");
+        let calls = [(); 3].map(|()| ids.next_call("own"));
+        let results = [(); 3].map(|()| ids.next_result("own"));
+        assert_eq!(calls, results);
+        assert_eq!((calls[2].as_str(), calls.iter().collect::<HashSet<_>>().len()), ("call_1", 3));
     }
 }

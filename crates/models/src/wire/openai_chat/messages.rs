@@ -54,7 +54,7 @@ impl Expected {
 /// the beginning of what is sent next, which is what vendors' caches look for.
 pub(super) fn messages(request: &Request, target: &Target<'_>) -> Vec<Value> {
     let expected = Expected::of(request, target);
-    let ids = CallIds::of(&request.messages, FORMAT);
+    let mut ids = CallIds::of(&request.messages, FORMAT);
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         messages.push(json!({ "role": "system", "content": text(&request.system, expected) }));
@@ -64,8 +64,8 @@ pub(super) fn messages(request: &Request, target: &Target<'_>) -> Vec<Value> {
             Message::User(content) => {
                 messages.push(json!({ "role": "user", "content": user_content(content, expected) }));
             }
-            Message::Assistant(parts) => messages.extend(assistant(parts, &ids, expected)),
-            Message::ToolResults(outcomes) => tool_results(outcomes, &ids, expected, &mut messages),
+            Message::Assistant(parts) => messages.extend(assistant(parts, &mut ids, expected)),
+            Message::ToolResults(outcomes) => tool_results(outcomes, &mut ids, expected, &mut messages),
         }
     }
     if expected.marks {
@@ -104,10 +104,15 @@ fn image(url: &str) -> Value {
 }
 
 /// Results are text in this format; their pictures follow as if the user had sent them.
-fn tool_results(outcomes: &[ToolOutcome], ids: &CallIds<'_>, expected: Expected, messages: &mut Vec<Value>) {
+fn tool_results(
+    outcomes: &[ToolOutcome],
+    ids: &mut CallIds<'_>,
+    expected: Expected,
+    messages: &mut Vec<Value>,
+) {
     messages.extend(outcomes.iter().map(|outcome| {
         let content = text(&outcome_text(outcome), expected);
-        json!({ "role": "tool", "tool_call_id": ids.get(&outcome.id), "content": content })
+        json!({ "role": "tool", "tool_call_id": ids.next_result(&outcome.id), "content": content })
     }));
     for outcome in outcomes.iter().filter(|outcome| !outcome.images.is_empty()) {
         let label =
@@ -119,7 +124,7 @@ fn tool_results(outcomes: &[ToolOutcome], ids: &CallIds<'_>, expected: Expected,
 }
 
 /// One assistant message; none if nothing of it can be sent.
-fn assistant(parts: &[AssistantPart], ids: &CallIds<'_>, expected: Expected) -> Option<Value> {
+fn assistant(parts: &[AssistantPart], ids: &mut CallIds<'_>, expected: Expected) -> Option<Value> {
     let mut text = String::new();
     let mut calls = Vec::new();
     let (mut reasoning, mut attached) = (Map::new(), Map::new());
@@ -127,7 +132,7 @@ fn assistant(parts: &[AssistantPart], ids: &CallIds<'_>, expected: Expected) -> 
         match part {
             AssistantPart::Text(more) => text.push_str(more),
             AssistantPart::ToolCall { id, name, input, opaque } => {
-                calls.push(call(ids.get(id), name, input, opaque.as_ref()));
+                calls.push(call(ids.next_call(id), name, input, opaque.as_ref()));
             }
             AssistantPart::Thinking { text, opaque: Some(Opaque { format, data, .. }) }
                 if format == FORMAT =>

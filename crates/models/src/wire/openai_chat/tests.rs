@@ -36,11 +36,13 @@ fn finished(events: &[Value]) -> Result<Answer, Problem> {
 
 /// Names and arguments of the calls.
 fn calls(parts: &[AnswerPart]) -> Vec<(&str, &str)> {
-    let call = |part| match part {
-        &AnswerPart::ToolCall { ref name, ref arguments, .. } => Some((name.as_str(), arguments.as_str())),
-        _ => None,
-    };
-    parts.iter().filter_map(call).collect()
+    let mut calls = Vec::new();
+    for part in parts {
+        if let AnswerPart::ToolCall { name, arguments, .. } = part {
+            calls.push((name.as_str(), arguments.as_str()));
+        }
+    }
+    calls
 }
 
 /// A body and the settings that it leaves out.

@@ -13,7 +13,7 @@ fn turn(number: usize) -> Vec<Message> {
     let ids = [format!("tu_{number}_a"), format!("tu_{number}_b")];
     let mut named = call(&ids[0], "look", &json!({ "at": number }));
     if let AssistantPart::ToolCall { opaque, .. } = &mut named
-        && number % 3 != 0
+        && !number.is_multiple_of(3)
     {
         let id = format!("call_{}", number % 4);
         *opaque = Some(Opaque { format: FORMAT.to_owned(), provider: None, data: json!({ "id": id }) });
@@ -23,7 +23,7 @@ fn turn(number: usize) -> Vec<Message> {
     vec![
         user(&format!("Turn {number}")),
         Message::Assistant(vec![thinking("Hm.", FORMAT, attached), named, call(&ids[1], "look", &json!({}))]),
-        Message::ToolResults(ids.iter().map(|id| outcome(id, "fine", number % 5 == 0)).collect()),
+        Message::ToolResults(ids.iter().map(|id| outcome(id, "fine", number.is_multiple_of(5))).collect()),
         Message::Assistant(vec![
             thinking("So.", FORMAT, json!("reasoning_content")),
             AssistantPart::Text(format!("Done with {number}.")),
