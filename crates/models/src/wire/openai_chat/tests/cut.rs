@@ -111,3 +111,15 @@ fn recorded_dialects_come_to_what_was_meant() {
     let vllm = play_file("repeated_name");
     assert_eq!(calls(&vllm.parts), [("get_weather", "{\"city\":\"Paris\"}")]);
 }
+
+#[test]
+fn line_ends_and_comments_change_nothing() {
+    for (file, bytes) in recorded() {
+        let whole = play(std::iter::once(bytes.as_slice()), false);
+        let text = String::from_utf8(bytes).unwrap();
+        let commented = text.replace("\n\n", "\n\n: keep-alive\n\n");
+        for variant in [text.replace('\n', "\r\n"), commented] {
+            assert_eq!(play(variant.as_bytes().chunks(3), false), whole, "{file}");
+        }
+    }
+}

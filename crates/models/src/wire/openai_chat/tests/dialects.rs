@@ -274,3 +274,40 @@ fn usage_has_many_names() {
     }
     assert_eq!(finished(&[said("Hi"), done()]).unwrap().usage, Usage::default());
 }
+
+/// Azure's first chunk has no choices, other servers send null in place of anything.
+#[test]
+fn empty_and_null_shapes_are_passed_over() {
+    let events = [
+        json!({ "choices": [], "prompt_filter_results": [] }),
+        json!({ "choices": null, "usage": null, "error": null }),
+        json!({ "choices": [{ "delta": null, "finish_reason": null }] }),
+        chunk(
+            &json!({ "content": null, "tool_calls": null, "function_call": null, "reasoning_details": null }),
+            &Value::Null,
+        ),
+        chunk(
+            &json!({ "tool_calls": [{ "function": { "name": "look", "arguments": null } }] }),
+            &Value::Null,
+        ),
+        chunk(
+            &json!({ "tool_calls": [{ "index": null, "id": null, "function": { "name": null, "arguments": "{oops" } }] }),
+            &Value::Null,
+        ),
+        chunk(&Value::Null, &json!("whatever")),
+        done(),
+    ];
+    // Arguments that are no JSON are the model's mistake, of which it is told.
+    let answer = finished(&events).unwrap();
+    assert_eq!((calls(&answer.parts).as_slice(), answer.stop), (&[("look", "{oops")][..], Stop::ToolUse));
+}
+
+#[test]
+fn what_is_kept_for_a_vendor_counts_as_output() {
+    let mut reader = ChatReader::default();
+    let large = "x".repeat(10_000);
+    let details = json!({ "reasoning_details": [{ "index": 0, "text": large }] });
+    let call = json!({ "tool_calls": [{ "index": 0, "id": large, "extra_content": large, "function": { "name": "a" } }] });
+    read(&mut reader, &[chunk(&details, &Value::Null), chunk(&call, &Value::Null)]).unwrap();
+    assert!(reader.size() > 30_000, "{}", reader.size());
+}
