@@ -2,19 +2,20 @@
 
 mod receive;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use petasos_core::model::{Answer, AnswerPart, AssistantPart, Message, Opaque, Request};
+use petasos_core::model::{Answer, Request, ToolSpec};
 use petasos_net::{Client, Response};
 use tokio::time::timeout;
 
 use crate::generate::{Emitter, generate};
 use crate::provider::{Failed, Provider};
 use crate::refusals::{Refused, refused};
-use crate::wire::{Body, Target};
-use crate::{Delta, Error, Model, Settings, images, retry};
+use crate::wire::{self, Body, Target};
+use crate::{Delta, Error, Model, Settings, images, opaques, retry};
 
 /// A model behind HTTP, whichever format its provider speaks.
 pub(crate) struct HttpModel {
@@ -30,7 +31,7 @@ impl Model for HttpModel {
         if !self.provider.config.images {
             images::leave_out(&mut request);
         }
-        keep_from_others(&mut request, &self.provider.name);
+        opaques::keep_own(&mut request, &self.provider.name);
         let call = Call::new(self, request);
         generate(|emitter| retry::run(call, emitter))
     }
@@ -48,6 +49,7 @@ pub(crate) struct Call {
     headers: Vec<(String, String)>,
     body: Bytes,
     left_out: Vec<&'static str>,
+    tools: Vec<Arc<ToolSpec>>,
     /// Fields that are not sent, and those among them that the provider has refused just now.
     drops: Vec<&'static str>,
     refused: Vec<Refused>,
@@ -72,6 +74,7 @@ impl Call {
             headers,
             body: Bytes::new(),
             left_out: Vec::new(),
+            tools: request.tools.clone(),
             drops: http.provider.refusals.of(&request.model),
             refused: Vec::new(),
             request: None,
@@ -83,30 +86,40 @@ impl Call {
 
     /// Puts the request into the words of the format.
     fn write(&mut self, request: &Request) {
-        let target = Target {
-            provider: &self.provider.name,
-            base_url: &self.provider.config.base_url,
-            max_output_tokens: self.max_output_tokens,
-            drops: &self.drops,
-            thinks_in_text: false,
-        };
-        let Body { json, left_out } = self.provider.config.kind.format().body(request, &target);
+        let Body { json, left_out } = self.provider.config.kind.format().body(request, &self.target());
         self.body = json.into();
         self.left_out = left_out;
     }
 
-    /// Sends the request and reads the answer, once. Sets `streamed` as soon as something was emitted.
+    fn target(&self) -> Target<'_> {
+        Target {
+            base_url: &self.provider.config.base_url,
+            max_output_tokens: self.max_output_tokens,
+            drops: &self.drops,
+            thinks_in_text: self.provider.config.thinks_in_text,
+        }
+    }
+
+    /// Sends the request and reads the answer, once. Sets `streamed` as soon as something was emitted, and `unfinished`
+    /// if the stream ended in order, with an answer, but did not say that this was the end.
     pub(crate) async fn attempt(
         &mut self,
         emitter: &Emitter<Result<Delta, Error>>,
         streamed: &mut bool,
+        unfinished: &mut Option<Answer>,
     ) -> Result<Answer, Error> {
         self.has_begun.store(false, Ordering::Relaxed);
         let response = self.send().await?;
-        let mut reader = self.provider.config.kind.format().reader();
-        match self.receive(response, reader.as_mut(), emitter, streamed).await {
+        let mut reader = wire::reader(self.provider.config.kind, &self.target());
+        let mut ended = false;
+        match self.receive(response, reader.as_mut(), emitter, streamed, &mut ended).await {
             Ok(answer) => Ok(self.finished(answer)),
-            Err(error) => Err(Error { began: reader.size() > 0, ..error }),
+            Err(error) => {
+                let began = reader.size() > 0;
+                let answer = if ended { reader.unfinished() } else { None };
+                *unfinished = answer.map(|answer| self.finished(answer));
+                Err(Error { began, ..error })
+            }
         }
     }
 
@@ -177,28 +190,9 @@ impl Call {
 
     /// Notes whose the answer is and what it was not asked with.
     fn finished(&self, mut answer: Answer) -> Answer {
-        for part in &mut answer.parts {
-            if let AnswerPart::Thinking { opaque: Some(opaque), .. }
-            | AnswerPart::ToolCall { opaque: Some(opaque), .. } = part
-            {
-                opaque.provider = Some(self.provider.name.clone());
-            }
-        }
+        opaques::mark(&mut answer, &self.provider.name);
+        wire::settle_calls(&mut answer, &self.tools);
         answer.left_out.clone_from(&self.left_out);
         answer
-    }
-}
-
-/// What one provider attached to its answers is nothing for another.
-fn keep_from_others(request: &mut Request, provider: &str) {
-    let is_for_another =
-        |opaque: &mut Opaque| opaque.provider.as_deref().is_some_and(|owner| owner != provider);
-    for message in &mut request.messages {
-        let Message::Assistant(parts) = message else { continue };
-        for part in parts {
-            if let AssistantPart::Thinking { opaque, .. } | AssistantPart::ToolCall { opaque, .. } = part {
-                opaque.take_if(is_for_another);
-            }
-        }
     }
 }

@@ -12,6 +12,7 @@ mod error;
 mod framing;
 mod generate;
 mod images;
+mod opaques;
 mod provider;
 mod refusals;
 mod registry;

@@ -35,14 +35,17 @@ async fn attempts(
     loop {
         attempts += 1;
         let mut streamed = false;
-        let error = match call.attempt(emitter, &mut streamed).await {
+        let mut unfinished = None;
+        let error = match call.attempt(emitter, &mut streamed, &mut unfinished).await {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
         // Time counts from the first failure, so that a long answer that breaks off is tried again too.
         let since_first = first_failure.get_or_insert_with(Instant::now).elapsed();
         let Some(delay) = delay(call, &error, attempts, since_first) else {
-            return Err(last(error, attempts));
+            // Some servers never say why they stop. They cannot be told from a connection that was cut but by asking
+            // again, so the last answer counts.
+            return unfinished.ok_or_else(|| last(error, attempts));
         };
         let error = error.message;
         emitter.emit(Ok(Delta::Retrying { attempt: attempts, error, reset: streamed })).await;

@@ -44,6 +44,8 @@ pub struct ProviderConfig {
     pub headers: BTreeMap<String, String>,
     /// Whether its models take pictures.
     pub images: bool,
+    /// Whether its models write their reasoning into the text, between `<think>` tags.
+    pub thinks_in_text: bool,
 }
 
 impl fmt::Debug for ProviderConfig {
@@ -67,6 +69,7 @@ impl ProviderConfig {
             api_key,
             headers: BTreeMap::new(),
             images: true,
+            thinks_in_text: false,
         }
     }
 }

@@ -8,12 +8,18 @@ mod call_ids;
 mod openai_chat;
 mod openai_responses;
 mod parts;
+mod settled;
+mod think_tags;
 
-use petasos_core::model::{Answer, Request, ToolOutcome, ToolSpec};
+use petasos_core::model::{Answer, AnswerPart, Request, Stop, ToolOutcome, ToolSpec};
 use petasos_net::sse;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
+
+use self::think_tags::ThinkTags;
+pub(crate) use settled::settle_calls;
 
 use crate::ProviderKind;
 
@@ -35,20 +41,17 @@ pub(crate) trait WireFormat: Send + Sync {
     fn reader(&self) -> Box<dyn Reader>;
 }
 
-/// Whom a request is for.
+/// Where a request goes, as far as its body depends on it.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Target<'a> {
-    /// The configured name of the provider.
-    #[expect(dead_code, reason = "read by formats that know vendors by name")]
-    pub provider: &'a str,
-    /// Where it is.
-    pub base_url: &'a str,
-    /// The most tokens that the model can write, if the catalog knows.
-    pub max_output_tokens: Option<u64>,
-    /// Request fields that this provider has refused.
-    pub drops: &'a [&'static str],
-    /// Whether the model writes its reasoning into the text, between tags.
-    #[expect(dead_code, reason = "read by chat completions")]
-    pub thinks_in_text: bool,
+    /// Its address.
+    pub(crate) base_url: &'a str,
+    /// The most tokens that the model can write, if the catalog knows it.
+    pub(crate) max_output_tokens: Option<u64>,
+    /// Fields of the request that this provider has refused.
+    pub(crate) drops: &'a [&'static str],
+    /// Whether `<think>` at the start of a text begins reasoning.
+    pub(crate) thinks_in_text: bool,
 }
 
 impl Target<'_> {
@@ -58,12 +61,13 @@ impl Target<'_> {
     }
 }
 
-/// A request in the words of a format.
+/// A request that is ready to be sent.
+#[derive(Debug)]
 pub(crate) struct Body {
-    /// What is sent.
-    pub json: String,
-    /// Settings, as they are named in JSON, that this request has no field for.
-    pub left_out: Vec<&'static str>,
+    /// Its JSON.
+    pub(crate) json: String,
+    /// The settings that it has no field for, by their names in JSON.
+    pub(crate) left_out: Vec<&'static str>,
 }
 
 /// Reads the events of one answer.
@@ -71,17 +75,23 @@ pub(crate) trait Reader: Send {
     /// Takes the next event, and adds what it brought to `steps`.
     fn read(&mut self, event: &sse::Event, steps: &mut Vec<Step>) -> Result<(), Problem>;
 
-    /// Reads an answer that came as a whole, without a stream.
-    fn whole(&mut self, answer: &Value, steps: &mut Vec<Step>) -> Result<(), Problem>;
-
     /// The stream has ended: the answer, if it is complete all the same.
     fn closed(&mut self) -> Option<Answer> {
         None
     }
 
+    /// Takes an answer that came in one piece although a stream was asked for, and ends with [`Step::Finished`].
+    fn whole(&mut self, answer: &Value, steps: &mut Vec<Step>) -> Result<(), Problem>;
+
     /// Whether the model has said why it stops, so that an end marker is all that can follow.
     fn has_stopped(&self) -> bool {
         false
+    }
+
+    /// The stream has ended without a word about why, and will not be asked for again: the answer, if what came can be
+    /// one.
+    fn unfinished(&mut self) -> Option<Answer> {
+        None
     }
 
     /// Characters of text, reasoning and arguments so far.
@@ -104,6 +114,8 @@ pub(crate) enum Step {
 pub(crate) enum Problem {
     /// This is not the protocol.
     Malformed(String),
+    /// The answer has neither text nor a tool call.
+    Empty,
     /// The provider reports an error inside the stream.
     Reported {
         /// Its type or code.
@@ -111,8 +123,6 @@ pub(crate) enum Problem {
         /// Its text.
         message: String,
     },
-    /// The answer holds nothing.
-    Empty,
 }
 
 impl ProviderKind {
@@ -126,31 +136,55 @@ impl ProviderKind {
     }
 }
 
-/// A body with the tools on offer, and over it what the settings put into the request last. The schemas of tools are
-/// most of a body, and are written as they stand: copied into a [`Value`] first, they would cost more than the rest of
-/// the call.
+/// Reads one answer of a provider of this kind.
+pub(crate) fn reader(kind: ProviderKind, target: &Target<'_>) -> Box<dyn Reader> {
+    let reader = kind.format().reader();
+    if target.thinks_in_text { Box::new(ThinkTags::around(reader)) } else { reader }
+}
+
+/// An answer that says something or calls a tool. One that does neither can only be complete if it was cut or declined.
+fn with_words(answer: Answer) -> Result<Answer, Problem> {
+    let has_words = answer.parts.iter().any(|part| !matches!(part, AnswerPart::Thinking { .. }));
+    let is_complete = has_words || matches!(answer.stop, Stop::MaxTokens | Stop::Refusal);
+    if is_complete { Ok(answer) } else { Err(Problem::Empty) }
+}
+
+/// The host of a base URL.
+fn host(base_url: &str) -> &str {
+    let rest = base_url.split_once("://").map_or(base_url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    host.split(':').next().unwrap_or_default()
+}
+
+/// Writes a body with the tools on offer, and with `extraBody` in the place of fields of the same name. The schemas of
+/// the tools are most of a body, and are written as they stand: copied into a [`Value`] first, they would cost more
+/// than the rest of the call.
 fn with_tools<'a, T: Serialize>(
-    mut body: Value,
+    body: &Value,
     request: &'a Request,
     tool: impl Fn(&'a ToolSpec) -> T,
 ) -> String {
-    #[derive(Serialize)]
-    struct Body<'a, T> {
-        #[serde(flatten)]
-        rest: &'a Value,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tools: Vec<T>,
-    }
     let extra = request.settings.extra_body.as_ref();
-    if let (Some(body), Some(extra)) = (body.as_object_mut(), extra) {
-        body.extend(extra.clone());
-    }
-    let offered =
-        if extra.is_some_and(|extra| extra.contains_key("tools")) { &[][..] } else { &request.tools };
-    let tools = offered.iter().map(|spec| tool(spec)).collect();
+    let is_replaced = |name: &str| extra.is_some_and(|extra| extra.contains_key(name));
     let mut json = Vec::with_capacity(USUAL_BODY);
+    let mut write = || -> serde_json::Result<()> {
+        let mut serializer = serde_json::Serializer::new(&mut json);
+        let mut fields = serializer.serialize_map(None)?;
+        for (name, value) in body.as_object().into_iter().flatten().filter(|(name, _)| !is_replaced(name)) {
+            fields.serialize_entry(name, value)?;
+        }
+        if !request.tools.is_empty() && !is_replaced("tools") {
+            let tools: Vec<T> = request.tools.iter().map(|spec| tool(spec)).collect();
+            fields.serialize_entry("tools", &tools)?;
+        }
+        for (name, value) in extra.into_iter().flatten() {
+            fields.serialize_entry(name, value)?;
+        }
+        fields.end()
+    };
     // Writing to memory cannot fail, and a body has no keys but texts.
-    let written = serde_json::to_writer(&mut json, &Body { rest: &body, tools });
+    let written = write();
     written.ok().and_then(|()| String::from_utf8(json).ok()).unwrap_or_default()
 }
 
@@ -207,7 +241,7 @@ mod testing {
 
     /// A provider of which nothing is known but its address.
     pub(super) fn target(base_url: &str) -> Target<'_> {
-        Target { provider: "test", base_url, max_output_tokens: None, drops: &[], thinks_in_text: false }
+        Target { base_url, ..Target::default() }
     }
 
     /// The body of a request.

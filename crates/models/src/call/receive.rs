@@ -20,13 +20,14 @@ use crate::{Delta, Error};
 const END_MARKER_TIME: Duration = Duration::from_secs(10);
 
 impl Call {
-    /// Reads the answer while it arrives, and hands on what it says.
+    /// Reads the answer while it arrives, and hands on what it says. Sets `ended` if the body ended in good order.
     pub(super) async fn receive(
         &self,
         mut response: Response,
         reader: &mut dyn Reader,
         emitter: &Emitter<Result<Delta, Error>>,
         streamed: &mut bool,
+        ended: &mut bool,
     ) -> Result<Answer, Error> {
         let content_type = response.header("content-type").map(str::to_owned);
         let mut framing = Framing::new(content_type.as_deref());
@@ -44,9 +45,12 @@ impl Call {
             }
             let (read, is_end) = match silence.bound(patience, response.chunk()).await {
                 Some(Ok(Some(chunk))) => (self.read(&mut framing, &chunk, reader, &mut steps), false),
-                ended => {
-                    let lost = match ended {
-                        Some(Ok(_)) => None,
+                end => {
+                    let lost = match end {
+                        Some(Ok(_)) => {
+                            *ended = true;
+                            None
+                        }
                         Some(Err(error)) => Some(self.provider.network_error(&self.model, &error)),
                         None => Some(self.provider.silence(&self.model, patience, "sent nothing")),
                     };

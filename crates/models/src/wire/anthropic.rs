@@ -60,7 +60,7 @@ impl WireFormat for Anthropic {
         }
         let left_out = settings(request, target, &mut body);
         let last = request.tools.last();
-        let json = with_tools(body, request, |spec| Tool {
+        let json = with_tools(&body, request, |spec| Tool {
             name: &spec.name,
             description: &spec.description,
             input_schema: &spec.input_schema,

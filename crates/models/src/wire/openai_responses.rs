@@ -44,7 +44,7 @@ impl WireFormat for OpenaiResponses {
             body["instructions"] = json!(request.system);
         }
         let left_out = settings(request, target, &mut body);
-        let json = with_tools(body, request, |spec| Tool {
+        let json = with_tools(&body, request, |spec| Tool {
             kind: "function",
             name: &spec.name,
             description: &spec.description,

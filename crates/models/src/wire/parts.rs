@@ -55,21 +55,73 @@ impl Parts {
     /// Appends to the tool call with this key; both pieces may be empty.
     pub(super) fn call(&mut self, key: u64, name_piece: &str, piece: &str) -> Result<(), Problem> {
         let empty = || AnswerPart::ToolCall { name: String::new(), arguments: String::new(), opaque: None };
-        let kept = match self.entry(key, empty)? {
+        let (added, kept) = match self.entry(key, empty)? {
             AnswerPart::ToolCall { name, arguments, .. } => {
-                name.push_str(name_piece);
+                let added = append_name(name, name_piece, !arguments.is_empty());
                 let kept = cut(piece, MAX_ARGUMENTS.saturating_sub(arguments.len()));
                 arguments.push_str(kept);
-                kept
+                (added, kept)
             }
             other => return Err(wrong_kind("a tool call", other)),
         };
-        self.size += name_piece.chars().count() + kept.chars().count();
+        self.size += added + kept.chars().count();
         self.dropped += piece.len() - kept.len();
         if self.dropped > MAX_DROPPED {
             return Err(Problem::Malformed("the arguments of a tool call do not end".to_owned()));
         }
         Ok(())
+    }
+
+    /// Keeps what the provider wants back with the reasoning of this key, unless something is kept already.
+    pub(super) fn opaque_if_none(&mut self, key: u64, kept: impl FnOnce() -> Opaque) -> Result<(), Problem> {
+        match self.get(key) {
+            Some(AnswerPart::Thinking { opaque: Some(_), .. }) => Ok(()),
+            _ => self.opaque(key, kept()),
+        }
+    }
+
+    /// Puts reasoning that nobody can read in front of everything.
+    pub(super) fn lead_with(&mut self, kept: Opaque) {
+        // No format gives out this key.
+        self.entries.insert(0, (u64::MAX, AnswerPart::Thinking { text: String::new(), opaque: Some(kept) }));
+    }
+
+    /// Keeps what the provider wants back with the tool call of this key.
+    pub(super) fn call_opaque(&mut self, key: u64, kept: Opaque) {
+        let entry = self.entries.iter_mut().find(|(of, _)| *of == key);
+        if let Some((_, AnswerPart::ToolCall { opaque, .. })) = entry {
+            *opaque = Some(kept);
+        }
+    }
+
+    /// The name and the arguments so far of the tool call with this key.
+    pub(super) fn call_so_far(&self, key: u64) -> Option<(&str, &str)> {
+        match self.get(key)? {
+            AnswerPart::ToolCall { name, arguments, .. } => Some((name, arguments)),
+            AnswerPart::Text(_) | AnswerPart::Thinking { .. } => None,
+        }
+    }
+
+    /// The arguments so far of all tool calls.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter_map(|(_, part)| match part {
+            AnswerPart::ToolCall { arguments, .. } => Some(arguments.as_str()),
+            AnswerPart::Text(_) | AnswerPart::Thinking { .. } => None,
+        })
+    }
+
+    /// All text so far.
+    pub(super) fn said(&self) -> String {
+        let texts = self.entries.iter().filter_map(|(_, part)| match part {
+            AnswerPart::Text(text) => Some(text.as_str()),
+            AnswerPart::Thinking { .. } | AnswerPart::ToolCall { .. } => None,
+        });
+        texts.collect()
+    }
+
+    /// Counts what is kept for the provider as part of the answer.
+    pub(super) fn grow(&mut self, bytes: usize) {
+        self.size += bytes;
     }
 
     /// Replaces the arguments of the tool call with this key by the provider's final text.
@@ -132,6 +184,18 @@ impl Parts {
         };
         Ok(&mut self.entries[index].1)
     }
+}
+
+/// Appends a piece of a tool's name, and returns by how many characters it grew. Some servers repeat the name, or what
+/// there is of it, in each piece.
+fn append_name(name: &mut String, piece: &str, has_arguments: bool) -> usize {
+    let before = name.chars().count();
+    if piece.starts_with(name.as_str()) {
+        piece.clone_into(name);
+    } else if !has_arguments {
+        name.push_str(piece);
+    }
+    name.chars().count() - before
 }
 
 /// The beginning of a text, of at most so many bytes.

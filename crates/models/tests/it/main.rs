@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 mod bodies;
+mod chat_vendors;
 mod contract;
 mod demo;
 mod prefix;

@@ -5,7 +5,7 @@ use petasos_models::ProviderKind;
 use petasos_testkit::model_server::{Gate, ModelServer, Reply};
 use serde_json::json;
 
-use crate::support::{call_part, model, quick, request, run, text_part, without_ids};
+use crate::support::{call_part, model, quick, request, run, text_part, without_call_data};
 
 const KINDS: [ProviderKind; 3] =
     [ProviderKind::Openai, ProviderKind::OpenaiResponses, ProviderKind::Anthropic];
@@ -28,7 +28,7 @@ async fn an_answer_reads_the_same_in_every_format() {
         let AnswerPart::Thinking { text, opaque: Some(_) } = &answer.parts[0] else { panic!("{answer:?}") };
         assert_eq!(text, "Well then");
         let rest = [text_part("Two words"), call_part("a", r#"{"x":1}"#), call_part("b", "not json")];
-        assert_eq!(without_ids(&answer.parts[1..]), rest);
+        assert_eq!(without_call_data(answer.parts[1..].to_vec()), rest);
         assert_eq!((answer.stop, answer.usage), (Stop::ToolUse, usage));
         for stop in [Stop::MaxTokens, Stop::Refusal] {
             assert_eq!(run(model.as_ref(), request("Hello")).await.answer().stop, stop, "{kind:?}");

@@ -71,6 +71,16 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<Error>,
 }
 
+/// The parts of an answer without what is kept of calls for their vendor.
+pub(crate) fn without_call_data(mut parts: Vec<AnswerPart>) -> Vec<AnswerPart> {
+    for part in &mut parts {
+        if let AnswerPart::ToolCall { opaque, .. } = part {
+            *opaque = None;
+        }
+    }
+    parts
+}
+
 /// Reads a call to its end, as a client would: a reset drops what was shown.
 pub(crate) async fn run(model: &dyn Model, request: Request) -> Outcome {
     let mut outcome = Outcome::default();
@@ -111,17 +121,6 @@ impl Outcome {
 
 pub(crate) fn text_part(text: &str) -> AnswerPart {
     AnswerPart::Text(text.to_owned())
-}
-
-/// Parts without the ids that vendors gave to calls.
-pub(crate) fn without_ids(parts: &[AnswerPart]) -> Vec<AnswerPart> {
-    let mut parts = parts.to_vec();
-    for part in &mut parts {
-        if let AnswerPart::ToolCall { opaque, .. } = part {
-            *opaque = None;
-        }
-    }
-    parts
 }
 
 pub(crate) fn call_part(name: &str, arguments: &str) -> AnswerPart {

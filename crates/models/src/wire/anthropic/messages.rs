@@ -17,7 +17,7 @@ const LOOK_BACK: usize = 18;
 /// refused what it is in this conversation.
 pub(super) fn messages(messages: &[Message], target: &Target<'_>) -> Vec<Value> {
     let with_reasoning = !target.refuses("signature");
-    let ids = CallIds::of(messages);
+    let mut ids = CallIds::of(messages, FORMAT);
     let last_answer = messages.iter().rposition(|message| matches!(message, Message::Assistant(_)));
     let mut merged: Vec<(&str, Vec<Value>)> = Vec::new();
     let (mut count, mut asked) = (0, 0);
@@ -26,7 +26,7 @@ pub(super) fn messages(messages: &[Message], target: &Target<'_>) -> Vec<Value> 
             // The request before ended where the last answer begins.
             asked = count;
         }
-        let (role, mut blocks) = blocks(message, &ids);
+        let (role, mut blocks) = blocks(message, &mut ids);
         blocks.retain(|block| with_reasoning || !is_reasoning(block));
         count += blocks.len();
         match merged.last_mut() {
@@ -66,7 +66,7 @@ fn is_reasoning(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
-fn blocks(message: &Message, ids: &CallIds<'_>) -> (&'static str, Vec<Value>) {
+fn blocks(message: &Message, ids: &mut CallIds<'_>) -> (&'static str, Vec<Value>) {
     match message {
         Message::User(content) => ("user", content.iter().filter_map(user_block).collect()),
         Message::ToolResults(outcomes) => {
@@ -83,8 +83,8 @@ fn blocks(message: &Message, ids: &CallIds<'_>) -> (&'static str, Vec<Value>) {
     }
 }
 
-fn result(outcome: &ToolOutcome, ids: &CallIds<'_>) -> Value {
-    let mut block = json!({ "type": "tool_result", "tool_use_id": ids.get(&outcome.id) });
+fn result(outcome: &ToolOutcome, ids: &mut CallIds<'_>) -> Value {
+    let mut block = json!({ "type": "tool_result", "tool_use_id": ids.next_result(&outcome.id) });
     if !outcome.images.is_empty() {
         let images = outcome.images.iter().map(|url| image(url));
         block["content"] = text(&outcome.text).into_iter().chain(images).collect();
@@ -118,11 +118,11 @@ fn text(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-fn assistant_block(part: &AssistantPart, ids: &CallIds<'_>) -> Option<Value> {
+fn assistant_block(part: &AssistantPart, ids: &mut CallIds<'_>) -> Option<Value> {
     match part {
         AssistantPart::Text(said) => text(said),
         AssistantPart::ToolCall { id, name, input, .. } => {
-            Some(json!({ "type": "tool_use", "id": ids.get(id), "name": name, "input": input }))
+            Some(json!({ "type": "tool_use", "id": ids.next_call(id), "name": name, "input": input }))
         }
         AssistantPart::Thinking { opaque: Some(Opaque { format, data, .. }), .. }
             if format == FORMAT && is_sealed(data) =>

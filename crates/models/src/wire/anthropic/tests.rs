@@ -5,7 +5,7 @@ use petasos_core::model::{Answer, AnswerPart, AssistantPart, Message, Opaque, St
 use petasos_core::model_settings::ModelSettings;
 
 use super::*;
-use crate::wire::call_ids::{call_id, kept};
+use crate::wire::call_ids::{CallIds, kept};
 use crate::wire::testing::{body, call, outcome, read, request, target, thinking, told, user};
 use crate::wire::{Problem, Step};
 
@@ -33,7 +33,7 @@ fn roles_alternate_and_the_end_is_cached() {
         "",
     );
     let cached = json!({ "type": "ephemeral" });
-    let [first, second] = ["tu_1", "tu_2"].map(|id| call_id(id, None).into_owned());
+    let [first, second] = ["tu_1", "tu_2"].map(|id| CallIds::of(&[], FORMAT).next_call(id));
     assert_eq!(
         body,
         json!({

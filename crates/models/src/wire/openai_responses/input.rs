@@ -10,7 +10,7 @@ use crate::wire::{Target, outcome_text};
 
 /// The items. Reasoning goes back unless the vendor has refused what it is in this conversation.
 pub(super) fn input(messages: &[Message], target: &Target<'_>) -> Vec<Value> {
-    let ids = CallIds::of(messages);
+    let mut ids = CallIds::of(messages, FORMAT);
     let mut items = Vec::new();
     for message in messages {
         match message {
@@ -19,9 +19,9 @@ pub(super) fn input(messages: &[Message], target: &Target<'_>) -> Vec<Value> {
                 "role": "user",
                 "content": user_content(content),
             })),
-            Message::Assistant(parts) => assistant(parts, &ids, &mut items),
+            Message::Assistant(parts) => assistant(parts, &mut ids, &mut items),
             Message::ToolResults(outcomes) => items.extend(outcomes.iter().map(|outcome| {
-                json!({ "type": "function_call_output", "call_id": ids.get(&outcome.id), "output": output(outcome) })
+                json!({ "type": "function_call_output", "call_id": ids.next_result(&outcome.id), "output": output(outcome) })
             })),
         }
     }
@@ -59,7 +59,7 @@ fn input_image(url: &str) -> Value {
     json!({ "type": "input_image", "image_url": url })
 }
 
-fn assistant(parts: &[AssistantPart], ids: &CallIds<'_>, items: &mut Vec<Value>) {
+fn assistant(parts: &[AssistantPart], ids: &mut CallIds<'_>, items: &mut Vec<Value>) {
     for part in parts {
         match part {
             AssistantPart::Thinking { opaque: Some(Opaque { format, data, .. }), .. }
@@ -76,7 +76,7 @@ fn assistant(parts: &[AssistantPart], ids: &CallIds<'_>, items: &mut Vec<Value>)
             })),
             AssistantPart::ToolCall { id, name, input, .. } => items.push(json!({
                 "type": "function_call",
-                "call_id": ids.get(id),
+                "call_id": ids.next_call(id),
                 "name": name,
                 "arguments": Value::Object(input.clone()).to_string(),
             })),

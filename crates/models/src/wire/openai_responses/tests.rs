@@ -5,7 +5,7 @@ use petasos_core::model::{Answer, AnswerPart, AssistantPart, Message, Opaque, St
 use petasos_core::model_settings::ModelSettings;
 
 use super::*;
-use crate::wire::call_ids::{call_id, kept};
+use crate::wire::call_ids::{CallIds, kept};
 use crate::wire::testing::{body, call, outcome, read, request, target, thinking, told, user};
 use crate::wire::{Problem, Step};
 
@@ -33,7 +33,7 @@ fn the_conversation_is_a_list_of_items() {
         ),
         "",
     );
-    let id = call_id("tu_1", None);
+    let id = CallIds::of(&[], FORMAT).next_call("tu_1");
     assert_eq!(
         body,
         json!({
