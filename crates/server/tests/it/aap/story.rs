@@ -38,8 +38,13 @@ struct Script {
 fn scripts() -> impl Strategy<Value = Script> {
     let tool = prop_oneof![Just("web_search"), Just("todo"), Just("get_weather"), Just("nothing")];
     let words = "[a-zé°]{1,6}( [a-zé°]{1,6}){0,5}";
-    let step = (prop::option::of(words), prop::option::of(words), vec(tool, 0..4), any::<bool>())
-        .prop_map(|(thinking, text, calls, cut)| Step { thinking, text, calls, cut });
+    let step = (prop::option::of(words), prop::option::of(words), vec(tool, 0..4), any::<bool>()).prop_map(
+        |(thinking, text, calls, cut)| {
+            // An answer without text and without calls is no answer, and is tried again.
+            let text = text.or_else(|| calls.is_empty().then(|| "well".to_owned()));
+            Step { thinking, text, calls, cut }
+        },
+    );
     let answer = prop_oneof![Just(Answer::Grant), Just(Answer::Deny), Just(Answer::Result)];
     (vec(step, 1..4), vec(answer, 12), any::<bool>()).prop_map(|(steps, answers, also_says)| Script {
         steps,
