@@ -11,6 +11,7 @@ mod demo;
 mod error;
 mod generate;
 mod images;
+pub mod presets;
 mod provider;
 mod registry;
 mod retry;
@@ -21,7 +22,7 @@ mod wire;
 use futures_util::stream::BoxStream;
 use petasos_core::model::{Answer, Request};
 
-pub use catalog::{Catalog, ModelFacts, Prices};
+pub use catalog::{Catalog, Family, ModelFacts, Prices, families_of};
 pub use error::Error;
 pub use registry::Models;
 pub use settings::{ProviderConfig, ProviderKind, Settings};

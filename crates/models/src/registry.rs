@@ -8,7 +8,7 @@ use petasos_net::Client;
 use crate::call::HttpModel;
 use crate::demo::Demo;
 use crate::provider::Provider;
-use crate::{Catalog, Error, Model, ProviderConfig, Settings};
+use crate::{Catalog, Error, Model, ProviderConfig, Settings, presets};
 
 /// The name of the provider that is always there.
 const DEMO: &str = "demo";
@@ -49,10 +49,30 @@ impl Models {
         names
     }
 
+    /// The same with what each of them speaks.
+    pub fn provider_kinds(&self) -> Vec<(&str, &'static str)> {
+        let kind = |name| self.providers.get(name).map_or(DEMO, |config| config.kind.as_str());
+        self.provider_names().into_iter().map(|name| (name, kind(name))).collect()
+    }
+
     /// Whether a model takes pictures. Of one that cannot be found nothing is expected.
+    ///
+    /// What was configured about the model counts, then what was configured about its provider, then what is known
+    /// about its family.
     pub fn takes_images(&self, name: &str) -> bool {
-        let provider = name.split_once('/').and_then(|(provider, _)| self.providers.get(provider));
-        provider.is_some_and(|config| config.images)
+        let Some(config) = self.provider(name) else { return false };
+        let configured = self.catalog.configured_images(name);
+        configured.unwrap_or_else(|| config.images && self.catalog.takes_images(name).unwrap_or(true))
+    }
+
+    /// Whether a model takes files such as PDFs as they are.
+    pub fn takes_files(&self, name: &str) -> bool {
+        self.provider(name).is_some() && self.catalog.takes_files(name)
+    }
+
+    fn provider(&self, name: &str) -> Option<&Arc<ProviderConfig>> {
+        let (provider, _) = name.split_once('/')?;
+        self.providers.get(provider).filter(|_| provider != DEMO)
     }
 
     /// Finds a model and its name at the provider, which is everything after the first slash.
@@ -68,18 +88,34 @@ impl Models {
         let Some(config) = self.providers.get(provider) else {
             return Err(self.unknown(name, provider));
         };
-        let provider = Provider::new(provider, Arc::clone(config));
+        let mut config = Arc::clone(config);
+        // One model of a provider may take pictures and another not.
+        let images = self.takes_images(name);
+        if images != config.images {
+            config = Arc::new(ProviderConfig { images, ..ProviderConfig::clone(&config) });
+        }
+        let provider = Provider::new(provider, config);
         provider.check_key(model)?;
         let client = self.client.clone();
         Ok((Arc::new(HttpModel { provider, settings: self.settings.clone(), client }), model.to_owned()))
     }
 
     fn unknown(&self, name: &str, provider: &str) -> Error {
-        let message = format!(
-            "{name}: there is no provider {provider:?}. Known ones: {}. Add it under `providers:` in config.yaml, \
-             or set OPENAI_API_KEY or ANTHROPIC_API_KEY for `openai` or `anthropic`",
-            self.provider_names().join(", "),
-        );
+        let known = self.provider_names().join(", ");
+        let cure = match presets::named(provider) {
+            Some(preset) => match (preset.host, preset.keys.first()) {
+                (presets::Host::Vendor, Some(key)) => {
+                    format!("Set {key}, or add `{provider}` under `providers:` in config.yaml")
+                }
+                _ => format!("Add `{provider}: {{}}` under `providers:` in config.yaml"),
+            },
+            None => {
+                "Add it under `providers:` in config.yaml, or set OPENAI_API_KEY or ANTHROPIC_API_KEY for \
+                     `openai` or `anthropic`"
+                    .to_owned()
+            }
+        };
+        let message = format!("{name}: there is no provider {provider:?}. Known ones: {known}. {cure}");
         Error::new(Error::UNKNOWN_PROVIDER, message)
     }
 }

@@ -29,6 +29,7 @@ mod hooks;
 mod installation;
 mod keys;
 mod kill;
+mod models;
 mod plugins;
 mod reader_memory;
 mod refusals;
