@@ -18,20 +18,20 @@ pub struct Models {
     providers: BTreeMap<String, Arc<ProviderConfig>>,
     settings: Settings,
     client: Client,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
 }
 
 impl Models {
     /// Takes the configured providers. `demo` is added; a configured provider of that name is ignored.
     pub fn new(providers: BTreeMap<String, ProviderConfig>, settings: Settings, client: Client) -> Self {
         let providers = providers.into_iter().map(|(name, config)| (name, Arc::new(config))).collect();
-        Models { providers, settings, client, catalog: Catalog::default() }
+        Models { providers, settings, client, catalog: Arc::default() }
     }
 
     /// The same with what is known about models.
     #[must_use]
     pub fn with_catalog(self, catalog: Catalog) -> Self {
-        Models { catalog, ..self }
+        Models { catalog: Arc::new(catalog), ..self }
     }
 
     /// What is known about models.
