@@ -110,7 +110,7 @@ impl Api {
     }
 
     /// Where the server is.
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.url.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

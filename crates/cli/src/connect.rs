@@ -96,6 +96,11 @@ impl Connection {
         }
     }
 
+    /// Where the server is, unless it is this command's own and so has the environment of this command.
+    pub(crate) fn running_server(&self) -> Option<String> {
+        self.embedded.is_none().then(|| self.api.url())
+    }
+
     /// Ends the server, if it is this command's own.
     pub(crate) async fn close(self) -> Result<()> {
         // The connections must be gone first, or the server would wait for them.

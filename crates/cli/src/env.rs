@@ -1,4 +1,5 @@
-//! The environment: every variable that Petasos reads, and the only place that reads them.
+//! The environment: every variable that Petasos reads, and the only place that reads them. Those of model providers are
+//! named by [`petasos_models::presets`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -32,14 +33,6 @@ const TERM: &str = "TERM";
 const SIMPLE_TERMINALS: [&str; 3] = ["dumb", "cons25", "emacs"];
 /// Who is at the terminal.
 const USER: &str = "USER";
-/// The key of the provider `openai`.
-pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
-/// The address of the provider `openai`.
-pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
-/// The key of the provider `anthropic`.
-pub(crate) const ANTHROPIC_API_KEY: &str = "ANTHROPIC_API_KEY";
-/// The address of the provider `anthropic`.
-pub(crate) const ANTHROPIC_BASE_URL: &str = "ANTHROPIC_BASE_URL";
 /// The key of Brave's search API.
 pub(crate) const BRAVE_API_KEY: &str = "BRAVE_API_KEY";
 /// The address of a SearXNG server.
@@ -165,9 +158,17 @@ impl Environment {
 }
 
 #[cfg(test)]
+impl Environment {
+    /// An environment with these variables.
+    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+        let variables = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Environment { variables, user_home: None, accept_hooks: false }
+    }
+}
+
+#[cfg(test)]
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(pairs: [(&str, &str); N]) -> Self {
-        let variables = pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Environment { variables, user_home: None, accept_hooks: false }
+        Environment::of(&pairs)
     }
 }

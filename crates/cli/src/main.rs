@@ -94,6 +94,7 @@ async fn carry_out(command: Command, environment: &Environment) -> Result<u8> {
     match command {
         Command::Run(args) => return Box::pin(talk::run::run(args, environment)).await,
         Command::Doctor(args) => return Box::pin(doctor::run(&args, environment)).await,
+        Command::Models(args) => return Box::pin(commands::models::run(&args, environment)).await,
         Command::Chat(args) => Box::pin(talk::chat::run(args, environment)).await?,
         Command::Serve(args) => Box::pin(serve::run(args, environment)).await?,
         Command::Hooks(args) => return Box::pin(hooks::run(args, environment)).await,

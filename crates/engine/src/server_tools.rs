@@ -64,6 +64,11 @@ impl Engine {
         ServerTools { known, missing: offer.missing.clone() }
     }
 
+    /// The names that can stand before the slash of a model, sorted, each with what its provider speaks.
+    pub fn providers(&self) -> Vec<(&str, &'static str)> {
+        self.shared.models.provider_kinds()
+    }
+
     /// Whether a model takes pictures.
     pub fn takes_images(&self, model: &str) -> bool {
         self.shared.models.takes_images(model)

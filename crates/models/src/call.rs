@@ -22,13 +22,15 @@ pub(crate) struct HttpModel {
     pub(crate) provider: Provider,
     pub(crate) settings: Settings,
     pub(crate) client: Client,
+    /// Whether it takes pictures.
+    pub(crate) takes_images: bool,
     /// The most tokens that it can write, if the catalog knows.
     pub(crate) max_output_tokens: Option<u64>,
 }
 
 impl Model for HttpModel {
     fn stream(&self, mut request: Request) -> BoxStream<'static, Result<Delta, Error>> {
-        if !self.provider.config.images {
+        if !self.takes_images {
             images::leave_out(&mut request);
         }
         opaques::keep_own(&mut request, &self.provider.name);

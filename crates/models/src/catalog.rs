@@ -1,38 +1,39 @@
-//! What is known about models beside their names: how much they can read, and what they cost.
+//! What is known about models beside their names: what they read, write and take in, and what they cost.
+//!
+//! What was configured comes first, field by field; then the families of [`families`]. Nothing here asks a provider.
+
+mod families;
 
 use std::collections::BTreeMap;
 
 use petasos_core::model::Usage;
+use serde::Deserialize;
+
+pub use self::families::{Family, families_of};
 
 /// Tokens that a model can read unless more is known. Most models of the last years read at least this much.
 const DEFAULT_WINDOW: u64 = 128_000;
 
-/// What families of models can read, by the beginning of their names. The longest beginning wins.
-const WINDOWS: &[(&str, u64)] = &[
-    ("claude", 200_000),
-    ("gemini", 1_000_000),
-    ("gpt-3.5", 16_000),
-    ("gpt-4", 8_000),
-    ("gpt-4-turbo", 128_000),
-    ("gpt-4.1", 1_000_000),
-    ("gpt-4o", 128_000),
-    ("gpt-5", 400_000),
-    ("o1", 200_000),
-    ("o3", 200_000),
-    ("o4", 200_000),
-];
-
-/// What was configured about one model, or about all whose names begin alike.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// What is known about one model, or about all whose names begin alike.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct ModelFacts {
-    /// Tokens that it can read.
+    /// Tokens that it can read and write, both together.
     pub context_window: Option<u64>,
+    /// The most tokens of one answer.
+    pub max_output_tokens: Option<u64>,
+    /// Whether it takes pictures.
+    pub images: Option<bool>,
+    /// Whether it takes files such as PDFs.
+    pub files: Option<bool>,
+    /// Whether it can think before it answers.
+    pub reasoning: Option<bool>,
     /// What it costs.
     pub prices: Option<Prices>,
 }
 
 /// What a model costs, per million tokens.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Prices {
     /// For what it reads.
     pub input: f64,
@@ -64,89 +65,111 @@ impl Prices {
 pub struct Catalog {
     /// What was configured, by `provider/model`; a name that ends in `*` stands for all that begin so.
     pub models: BTreeMap<String, ModelFacts>,
+    /// The vendor behind a provider that has another name than the vendor: its prices are the vendor's.
+    pub vendors: BTreeMap<String, String>,
     /// The part of its window at which a context is compacted.
     pub compact_at: f64,
 }
 
 impl Default for Catalog {
     fn default() -> Self {
-        Catalog { models: BTreeMap::new(), compact_at: 0.75 }
+        Catalog { models: BTreeMap::new(), vendors: BTreeMap::new(), compact_at: 0.75 }
     }
 }
 
 impl Catalog {
     /// Tokens that a model, named as `provider/model`, can read.
     pub fn context_window(&self, model: &str) -> u64 {
-        if let Some(window) = self.find(model, |facts| facts.context_window) {
-            return window;
-        }
-        // A gateway's names have the vendor before the model: `router/openai/gpt-5`.
-        let name = model.rsplit('/').next().unwrap_or(model);
-        let family = WINDOWS.iter().filter(|(family, _)| name.starts_with(family));
-        family.max_by_key(|(family, _)| family.len()).map_or(DEFAULT_WINDOW, |(_, window)| *window)
+        self.fact(model, |facts| facts.context_window).unwrap_or(DEFAULT_WINDOW)
     }
 
-    /// Tokens at which the context of a model is compacted.
+    /// The most tokens that an answer of a model can have, if that is known.
+    pub fn max_output_tokens(&self, model: &str) -> Option<u64> {
+        self.fact(model, |facts| facts.max_output_tokens)
+    }
+
+    /// Whether a model takes pictures, if that is known.
+    pub fn takes_images(&self, model: &str) -> Option<bool> {
+        self.fact(model, |facts| facts.images)
+    }
+
+    /// The same as far as it was configured, without the families that are compiled in.
+    pub(crate) fn configured_images(&self, model: &str) -> Option<bool> {
+        self.configured(model, |facts| facts.images)
+    }
+
+    /// Whether a model takes files such as PDFs. Of one that is not known nothing is expected: a file that goes to it
+    /// as text is read in any case.
+    pub fn takes_files(&self, model: &str) -> bool {
+        self.fact(model, |facts| facts.files).unwrap_or(false)
+    }
+
+    /// Tokens at which the context of a model is compacted: a part of its window, and early enough that the longest
+    /// answer still fits. Many vendors refuse a request that leaves less room than that.
     pub fn compact_at(&self, model: &str) -> u64 {
-        (self.context_window(model) as f64 * self.compact_at) as u64
+        let window = self.context_window(model);
+        let share = (window as f64 * self.compact_at) as u64;
+        match self.max_output_tokens(model) {
+            // A model that can write as much as it reads shares its window between both as it likes.
+            Some(output) if output <= window / 2 => share.min(window - output),
+            _ => share,
+        }
     }
 
     /// What a use of a model costs, in billionths; none if its prices are not known.
     pub fn cost_nanos(&self, model: &str, usage: &Usage) -> Option<u64> {
-        self.find(model, |facts| facts.prices).map(|prices| prices.cost_nanos(usage))
+        self.facts(model).prices.map(|prices| prices.cost_nanos(usage))
     }
 
-    /// The fact about a model whose name fits best.
-    fn find<T>(&self, model: &str, fact: impl Fn(&ModelFacts) -> Option<T>) -> Option<T> {
-        let fits = self.models.iter().filter(|(name, _)| match name.strip_suffix('*') {
-            Some(beginning) => model.starts_with(beginning),
-            None => *name == model,
-        });
-        let known = fits.filter_map(|(name, facts)| Some((name, fact(facts)?)));
-        // A whole name is longer than any beginning of it, but for the asterisk.
-        known.max_by_key(|(name, _)| (!name.ends_with('*'), name.len())).map(|(_, fact)| fact)
+    /// All that is known about a model.
+    pub fn facts(&self, model: &str) -> ModelFacts {
+        ModelFacts {
+            context_window: self.fact(model, |facts| facts.context_window),
+            max_output_tokens: self.max_output_tokens(model),
+            images: self.takes_images(model),
+            files: self.fact(model, |facts| facts.files),
+            reasoning: self.fact(model, |facts| facts.reasoning),
+            prices: self.prices(model),
+        }
     }
+
+    fn prices(&self, model: &str) -> Option<Prices> {
+        let configured = self.configured(model, |facts| facts.prices);
+        configured.or_else(|| {
+            // A model costs what its vendor asks at the vendor only: other hosts have their own prices, and one's own
+            // machine has none.
+            let provider = model.split('/').next().unwrap_or_default();
+            let vendor = self.vendors.get(provider).map_or(provider, String::as_str);
+            families::fact(model, |family| {
+                (family.vendor.as_deref() == Some(vendor)).then_some(family.facts.prices?)
+            })
+        })
+    }
+
+    fn fact<T>(&self, model: &str, fact: impl Fn(&ModelFacts) -> Option<T>) -> Option<T> {
+        self.configured(model, &fact).or_else(|| families::fact(model, |family| fact(&family.facts)))
+    }
+
+    /// The configured fact about a model whose name fits best.
+    fn configured<T>(&self, model: &str, fact: impl Fn(&ModelFacts) -> Option<T>) -> Option<T> {
+        let known = self.models.iter().filter(|(name, _)| fits(name, model));
+        let known = known.filter_map(|(name, facts)| Some((name, fact(facts)?)));
+        known.max_by_key(|(name, _)| rank(name)).map(|(_, fact)| fact)
+    }
+}
+
+/// Whether a name, or a beginning with an asterisk, is that of a model.
+fn fits(name: &str, model: &str) -> bool {
+    match name.strip_suffix('*') {
+        Some(beginning) => model.starts_with(beginning),
+        None => name == model,
+    }
+}
+
+/// How well a name fits: a whole name is better than any beginning of it, and a longer one than a shorter one.
+fn rank(name: &str) -> (bool, usize) {
+    (!name.ends_with('*'), name.len())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn window(tokens: u64) -> ModelFacts {
-        ModelFacts { context_window: Some(tokens), prices: None }
-    }
-
-    #[test]
-    fn the_name_that_fits_best_counts() {
-        let models = [("a/x*", window(1)), ("a/xyz*", window(2)), ("a/xy", window(3)), ("*", window(4))];
-        let models = models.map(|(name, facts)| (name.to_owned(), facts)).into();
-        let catalog = Catalog { models, ..Catalog::default() };
-        let found = ["a/x1", "a/xyz9", "a/xy", "b/claude-5"].map(|model| catalog.context_window(model));
-        assert_eq!(found, [1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn families_are_known_by_their_names() {
-        let catalog = Catalog::default();
-        assert_eq!(catalog.context_window("anthropic/claude-opus-4-5"), 200_000);
-        assert_eq!(catalog.context_window("router/openai/gpt-4.1-mini"), 1_000_000);
-        assert_eq!(catalog.context_window("local/whatever"), 128_000);
-        assert_eq!(catalog.compact_at("local/whatever"), 96_000);
-    }
-
-    #[test]
-    fn cached_tokens_have_their_own_price() {
-        let prices = Prices { input: 3.0, output: 15.0, cached_input: Some(0.3), cache_write: Some(3.75) };
-        let usage = Usage {
-            input_tokens: 1_000_000,
-            output_tokens: 100_000,
-            cached_input_tokens: 500_000,
-            cache_write_tokens: 200_000,
-            cost_nanos: None,
-        };
-        // 300,000 at 3, 500,000 at 0.3, 200,000 at 3.75 and 100,000 at 15.
-        assert_eq!(prices.cost_nanos(&usage), 3_300_000_000);
-        let plain = Prices { cached_input: None, cache_write: None, ..prices };
-        assert_eq!(plain.cost_nanos(&usage), 4_500_000_000);
-    }
-}
+mod tests;

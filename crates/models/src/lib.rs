@@ -13,6 +13,7 @@ mod framing;
 mod generate;
 mod images;
 mod opaques;
+pub mod presets;
 mod provider;
 mod refusals;
 mod registry;
@@ -24,7 +25,7 @@ mod wire;
 use futures_util::stream::BoxStream;
 use petasos_core::model::{Answer, Request};
 
-pub use catalog::{Catalog, ModelFacts, Prices};
+pub use catalog::{Catalog, Family, ModelFacts, Prices, families_of};
 pub use error::Error;
 pub use registry::Models;
 pub use settings::{ProviderConfig, ProviderKind, Settings};

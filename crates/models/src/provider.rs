@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::error::Retry;
 use crate::refusals::Refusals;
 use crate::wire::Problem;
-use crate::{Error, ProviderConfig, ProviderKind};
+use crate::{Error, ProviderConfig, presets};
 
 /// The most of an error body that is read, and the most characters of it that are repeated.
 const MAX_ERROR_BODY: usize = 64 * 1024;
@@ -59,13 +59,13 @@ impl Provider {
 
     /// Where requests go.
     pub(crate) fn url(&self) -> String {
-        format!("{}{}", self.config.base_url.trim_end_matches('/'), self.config.kind.format().path())
+        self.config.url(self.config.kind.format().path())
     }
 
     /// The vendors themselves never answer without a key, so that asking them is a waste of time.
     pub(crate) fn check_key(&self, model: &str) -> Result<(), Error> {
         let config = &self.config;
-        let at_vendor = config.base_url.trim_end_matches('/') == config.kind.default_base_url();
+        let at_vendor = presets::at(&config.base_url).is_some();
         if config.api_key.is_some() || !config.headers.is_empty() || !at_vendor {
             return Ok(());
         }
@@ -74,11 +74,21 @@ impl Provider {
     }
 
     fn set_key(&self) -> String {
-        let variable = match self.config.kind {
-            ProviderKind::Openai | ProviderKind::OpenaiResponses => "OPENAI_API_KEY",
-            ProviderKind::Anthropic => "ANTHROPIC_API_KEY",
-        };
-        format!("Set {variable}, or api_key under providers.{} in config.yaml", self.name)
+        // A provider of another name at a vendor's address has no variable unless its preset is named.
+        let preset = presets::at(&self.config.base_url).or_else(|| presets::named(&self.name));
+        match preset.and_then(|preset| preset.keys.first()) {
+            Some(variable) => {
+                format!("Set {variable}, or api_key under providers.{} in config.yaml", self.name)
+            }
+            None => {
+                let name = &self.name;
+                let variable = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                format!(
+                    "Write api_key_env: {variable}_API_KEY under providers.{name} in config.yaml and set that variable, \
+                     or write api_key there"
+                )
+            }
+        }
     }
 
     /// What a failed connection means.
@@ -331,6 +341,7 @@ fn text_of(error: &Value, names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ProviderKind;
 
     fn provider() -> Provider {
         let mut config = ProviderConfig::new(ProviderKind::Openai, Some("topsecret".into()));

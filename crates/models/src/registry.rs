@@ -8,7 +8,7 @@ use petasos_net::Client;
 use crate::call::HttpModel;
 use crate::demo::Demo;
 use crate::provider::Provider;
-use crate::{Catalog, Error, Model, ProviderConfig, Settings};
+use crate::{Catalog, Error, Model, ProviderConfig, Settings, presets};
 
 /// The name of the provider that is always there.
 const DEMO: &str = "demo";
@@ -18,7 +18,7 @@ pub struct Models {
     providers: BTreeMap<String, Provider>,
     settings: Settings,
     client: Client,
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
 }
 
 impl Models {
@@ -29,13 +29,13 @@ impl Models {
             (name, provider)
         };
         let providers = providers.into_iter().map(provider).collect();
-        Models { providers, settings, client, catalog: Catalog::default() }
+        Models { providers, settings, client, catalog: Arc::default() }
     }
 
     /// The same with what is known about models.
     #[must_use]
     pub fn with_catalog(self, catalog: Catalog) -> Self {
-        Models { catalog, ..self }
+        Models { catalog: Arc::new(catalog), ..self }
     }
 
     /// What is known about models.
@@ -53,10 +53,30 @@ impl Models {
         names
     }
 
+    /// The same with what each of them speaks.
+    pub fn provider_kinds(&self) -> Vec<(&str, &'static str)> {
+        let kind = |name| self.providers.get(name).map_or(DEMO, |provider| provider.config.kind.as_str());
+        self.provider_names().into_iter().map(|name| (name, kind(name))).collect()
+    }
+
     /// Whether a model takes pictures. Of one that cannot be found nothing is expected.
+    ///
+    /// What was configured about the model counts, then what was configured about its provider, then what is known
+    /// about its family.
     pub fn takes_images(&self, name: &str) -> bool {
-        let provider = name.split_once('/').and_then(|(provider, _)| self.providers.get(provider));
-        provider.is_some_and(|provider| provider.config.images)
+        let Some(config) = self.config(name) else { return false };
+        let configured = self.catalog.configured_images(name);
+        configured.unwrap_or_else(|| config.images && self.catalog.takes_images(name).unwrap_or(true))
+    }
+
+    /// Whether a model takes files such as PDFs as they are.
+    pub fn takes_files(&self, name: &str) -> bool {
+        self.config(name).is_some() && self.catalog.takes_files(name)
+    }
+
+    fn config(&self, name: &str) -> Option<&ProviderConfig> {
+        let (provider, _) = name.split_once('/').filter(|(provider, _)| *provider != DEMO)?;
+        self.providers.get(provider).map(|provider| &*provider.config)
     }
 
     /// Finds a model and its name at the provider, which is everything after the first slash.
@@ -77,17 +97,28 @@ impl Models {
             provider: provider.clone(),
             settings: self.settings.clone(),
             client: self.client.clone(),
-            max_output_tokens: None,
+            takes_images: self.takes_images(name),
+            max_output_tokens: self.catalog.max_output_tokens(name),
         };
         Ok((Arc::new(http), model.to_owned()))
     }
 
     fn unknown(&self, name: &str, provider: &str) -> Error {
-        let message = format!(
-            "{name}: there is no provider {provider:?}. Known ones: {}. Add it under `providers:` in config.yaml, \
-             or set OPENAI_API_KEY or ANTHROPIC_API_KEY for `openai` or `anthropic`",
-            self.provider_names().join(", "),
-        );
+        let known = self.provider_names().join(", ");
+        let cure = match presets::named(provider) {
+            Some(preset) => match (preset.host, preset.keys.first()) {
+                (presets::Host::Vendor, Some(key)) => {
+                    format!("Set {key}, or add `{provider}` under `providers:` in config.yaml")
+                }
+                _ => format!("Add `{provider}: {{}}` under `providers:` in config.yaml"),
+            },
+            None => {
+                "Add it under `providers:` in config.yaml, or set OPENAI_API_KEY or ANTHROPIC_API_KEY for \
+                     `openai` or `anthropic`"
+                    .to_owned()
+            }
+        };
+        let message = format!("{name}: there is no provider {provider:?}. Known ones: {known}. {cure}");
         Error::new(Error::UNKNOWN_PROVIDER, message)
     }
 }

@@ -28,23 +28,36 @@ impl ProviderKind {
             ProviderKind::Anthropic => "https://api.anthropic.com",
         }
     }
+
+    /// Its name, as it is written in files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProviderKind::Openai => "openai",
+            ProviderKind::OpenaiResponses => "openai-responses",
+            ProviderKind::Anthropic => "anthropic",
+        }
+    }
 }
+
+/// Headers that hold keys.
+const KEY_HEADERS: [&str; 4] = ["authorization", "api-key", "x-api-key", "x-goog-api-key"];
 
 /// One provider.
 #[derive(Clone)]
 pub struct ProviderConfig {
     /// What it speaks.
     pub kind: ProviderKind,
-    /// Where it is, see [`ProviderKind::default_base_url`]. OpenAI's ends in `/v1`, Anthropic's does not.
+    /// Where it is, see [`ProviderKind::default_base_url`]. OpenAI's ends in `/v1`, Anthropic's does not. A query in
+    /// it, such as Azure's `?api-version=`, goes with every request.
     pub base_url: String,
     /// Its key; local servers need none.
     pub api_key: Option<SecretString>,
     /// Sent with every request; they replace our own headers of the same name. They may hold keys and are
     /// never shown.
     pub headers: BTreeMap<String, String>,
-    /// Whether its models take pictures.
+    /// Whether its models take pictures, as far as nothing more is known about one of them.
     pub images: bool,
-    /// Whether its models write their reasoning into the text, between `<think>` tags.
+    /// Whether its models may think in their text, between `<think>` and `</think>`, as many local ones do.
     pub thinks_in_text: bool,
 }
 
@@ -56,6 +69,7 @@ impl fmt::Debug for ProviderConfig {
             .field("api_key", &self.api_key)
             .field("headers", &self.headers.keys())
             .field("images", &self.images)
+            .field("thinks_in_text", &self.thinks_in_text)
             .finish()
     }
 }
@@ -71,6 +85,21 @@ impl ProviderConfig {
             images: true,
             thinks_in_text: false,
         }
+    }
+
+    /// The address of something below the base URL, whose query stays at the end.
+    pub fn url(&self, path: &str) -> String {
+        let (base, query) = match self.base_url.split_once('?') {
+            Some((base, query)) => (base, format!("?{query}")),
+            None => (self.base_url.as_str(), String::new()),
+        };
+        format!("{}{path}{query}", base.trim_end_matches('/'))
+    }
+
+    /// Whether it has a key, in a header of its own or in the usual one.
+    pub fn has_key(&self) -> bool {
+        let holds_key = |name: &String| KEY_HEADERS.iter().any(|header| name.eq_ignore_ascii_case(header));
+        self.api_key.is_some() || self.headers.keys().any(holds_key)
     }
 }
 
@@ -98,5 +127,29 @@ impl Default for Settings {
             time_limit: Duration::from_secs(30 * 60),
             max_output_chars: 2_000_000,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_of_the_base_url_stays_behind_the_path() {
+        let mut config = ProviderConfig::new(ProviderKind::Openai, None);
+        assert_eq!(config.url("/models"), "https://api.openai.com/v1/models");
+        config.base_url =
+            "https://x.openai.azure.com/openai/deployments/d/?api-version=2024-10-21".to_owned();
+        let url = "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version=2024-10-21";
+        assert_eq!(config.url("/chat/completions"), url);
+    }
+
+    #[test]
+    fn a_key_may_be_in_a_header() {
+        let mut config = ProviderConfig::new(ProviderKind::Openai, None);
+        config.headers.insert("x-team".to_owned(), "a".to_owned());
+        assert!(!config.has_key());
+        config.headers.insert("Api-Key".to_owned(), "b".to_owned());
+        assert!(config.has_key());
     }
 }

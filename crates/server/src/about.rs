@@ -25,7 +25,18 @@ pub(crate) fn api() -> Api {
 #[derive(Serialize, JsonSchema)]
 struct About {
     version: &'static str,
+    /// The model providers that it has, without their keys and addresses.
+    providers: Vec<Provider>,
     sandbox: Sandbox,
+}
+
+/// A model provider.
+#[derive(Serialize, JsonSchema)]
+struct Provider {
+    /// What stands before the slash of a model.
+    name: String,
+    /// `openai`, `openai-responses`, `anthropic` or `demo`.
+    kind: &'static str,
 }
 
 /// What confines the commands of agents.
@@ -57,5 +68,7 @@ async fn about(_: Administers, State(app): State<App>) -> Result<Json<About>, Pr
     let promises = report.promises.iter();
     let promises = promises.map(|told| Promise { promise: told.promise, kept: told.kept, by: told.by });
     let sandbox = Sandbox { level: report.level(), backend: report.backend, promises: promises.collect() };
-    Ok(Json(About { version: env!("CARGO_PKG_VERSION"), sandbox }))
+    let providers = app.engine.providers().into_iter();
+    let providers = providers.map(|(name, kind)| Provider { name: name.to_owned(), kind }).collect();
+    Ok(Json(About { version: env!("CARGO_PKG_VERSION"), providers, sandbox }))
 }

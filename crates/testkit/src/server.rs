@@ -175,7 +175,8 @@ impl TestServer {
     /// Starts a server.
     pub async fn start_with(setup: Setup) -> Self {
         let model = ModelServer::start().await;
-        Self::launch(setup, tempfile::tempdir().unwrap(), model).await
+        // Every test would carry all that a start holds in its own future otherwise.
+        Box::pin(Self::launch(setup, tempfile::tempdir().unwrap(), model)).await
     }
 
     async fn launch(setup: Setup, home: TempDir, model: ModelServer) -> Self {

@@ -5,6 +5,7 @@ mod approvals;
 mod deliveries;
 mod grants;
 mod hooks;
+mod models;
 mod plugins;
 mod routines;
 mod talk;
@@ -24,6 +25,7 @@ pub(crate) use self::approvals::{ApprovalsArgs, ApprovalsCommand};
 pub(crate) use self::deliveries::{DeliveriesArgs, DeliveriesCommand, DeliveryFilterArgs};
 pub(crate) use self::grants::{GrantsArgs, GrantsCommand, WhoseArgs};
 pub(crate) use self::hooks::{HooksArgs, HooksCommand};
+pub(crate) use self::models::{ModelsArgs, ModelsCommand};
 pub(crate) use self::plugins::{PluginsArgs, PluginsCommand};
 pub(crate) use self::routines::{RoutinesArgs, RoutinesCommand, RunsArgs, RunsCommand};
 pub(crate) use self::talk::{ChatArgs, PartnerArgs, RunArgs};
@@ -47,8 +49,8 @@ Environment:
   PETASOS_ACCEPT_HOOKS
                     1 agrees to every hook that is configured
   NO_COLOR          no colours, not even on a terminal
-  OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL
-                    the providers openai and anthropic";
+  OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, OLLAMA_HOST, …
+                    model providers; docs/models.md lists them all";
 
 /// Runs AI agents as durable sessions, over the session protocols that applications already speak.
 #[derive(Parser)]
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Hooks(HooksArgs),
     /// List plugins, switch them on and off
     Plugins(PluginsArgs),
+    /// List model providers, and try a model
+    Models(ModelsArgs),
     /// Say what would happen to a command of an agent, and why
     Approvals(ApprovalsArgs),
     /// Check the installation and say how to mend it
@@ -125,7 +129,7 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   petasos serve
   petasos serve --listen 0.0.0.0:8080 --data-dir /var/lib/petasos
-  OPENAI_BASE_URL=http://127.0.0.1:11434/v1 petasos serve
+  OLLAMA_HOST=127.0.0.1 petasos serve            with the models of Ollama as ollama/…
 
 The first start makes an admin key, prints it once and keeps it in admin.key in the home.
 SIGINT or SIGTERM stops the server: turns have 10 seconds to end, what is cut off goes on

@@ -6,6 +6,8 @@ pub(crate) mod backup;
 pub(crate) mod deliveries;
 pub(crate) mod grants;
 pub(crate) mod keys;
+mod model_test;
+pub(crate) mod models;
 pub(crate) mod of_plugin;
 pub(crate) mod plugins;
 pub(crate) mod routines;

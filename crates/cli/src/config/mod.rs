@@ -141,6 +141,7 @@ impl Config {
 
     fn resolve(file: File, environment: &Environment) -> Result<Config> {
         let providers = providers::providers(file.providers, environment)?;
+        let catalog = catalog::catalog(file.catalog, &file.compaction, &providers);
         let mut warnings = providers.warnings;
         let mcp_servers = mcp::servers(file.mcp_servers, environment, &mut warnings)?;
         let listen = match (environment.text(env::LISTEN)?, file.listen) {
@@ -166,7 +167,7 @@ impl Config {
             default_model: file.default_model,
             providers: providers.all,
             models: model_settings(&file.models),
-            catalog: catalog::catalog(file.catalog, &file.compaction),
+            catalog,
             net,
             search,
             deliveries: deliveries::deliveries(file.deliveries, &guard)?,

@@ -3,6 +3,7 @@
 //! It changes nothing: a home or a database that is not there is not made.
 
 mod checks;
+mod local_models;
 mod mcp;
 mod plugins;
 mod providers;
@@ -52,6 +53,15 @@ impl Check {
         Check { status: Status::Fail, cure: Some(cure.into()), ..Check::ok(what, detail) }
     }
 
+    /// Nothing is wrong, and something could be done all the same.
+    pub(crate) fn hint(
+        what: impl Into<String>,
+        detail: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Check {
+        Check { cure: Some(advice.into()), ..Check::ok(what, detail) }
+    }
+
     /// A failure whose text says what to do.
     pub(crate) fn failed(what: impl Into<String>, error: &anyhow::Error) -> Check {
         Check { status: Status::Fail, ..Check::ok(what, format!("{error:#}")) }
@@ -84,6 +94,7 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
     checks.extend(checks::named_server(environment).await);
     checks.extend(checks::agent_files(&home));
     checks.extend(checks::routine_files(&home));
+    checks.extend(running::check(&home, config.as_ref(), environment).await);
     if let Some(config) = config {
         checks.extend(checks::listen(&config).await);
         checks.extend(providers::proxies(&config));
@@ -95,7 +106,6 @@ pub(crate) async fn run(args: &DoctorArgs, environment: &Environment) -> Result<
         checks.extend(sandbox::writable(args, &config, &home));
         checks.extend(sandbox::check(config).await);
     }
-    checks.extend(running::check(&home).await);
     checks.push(checks::python());
     let failed = checks.iter().any(|check| check.status == Status::Fail);
     if args.format.json {

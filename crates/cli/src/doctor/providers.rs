@@ -9,7 +9,7 @@ use petasos_models::{Delta, Models, ProviderConfig, ProviderKind};
 use petasos_net::{Client, Method};
 use secrecy::ExposeSecret;
 
-use super::Check;
+use super::{Check, local_models};
 use crate::config::Config;
 
 /// How long a provider may take.
@@ -24,7 +24,8 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
         checks.push(Check::warn(
             "providers",
             "none is configured, only demo models work",
-            "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or add one under providers: in config.yaml",
+            "set OPENAI_API_KEY, ANTHROPIC_API_KEY or the key of another vendor, or add one under providers: in \
+             config.yaml (docs/models.md)",
         ));
     }
     if let Some(Err(error)) = config.default_model.as_deref().map(|model| models.resolve(model)) {
@@ -40,6 +41,7 @@ pub(super) async fn check(config: &Config) -> Vec<Check> {
             Ok(_) => checks.push(reach(name, provider, &client).await),
         }
     }
+    checks.extend(local_models::check(config, &client).await);
     checks
 }
 
@@ -81,10 +83,10 @@ async fn demo(models: &Models) -> Check {
 /// Asks a provider for its models, which costs nothing.
 async fn reach(name: &str, provider: &ProviderConfig, client: &Client) -> Check {
     let what = format!("provider {name}");
-    let base = provider.base_url.trim_end_matches('/');
+    let base = provider.base_url.split('?').next().unwrap_or_default().trim_end_matches('/');
     let url = match provider.kind {
-        ProviderKind::Anthropic => format!("{base}/v1/models"),
-        ProviderKind::Openai | ProviderKind::OpenaiResponses => format!("{base}/models"),
+        ProviderKind::Anthropic => provider.url("/v1/models"),
+        ProviderKind::Openai | ProviderKind::OpenaiResponses => provider.url("/models"),
     };
     let key = provider.api_key.as_ref().map(|key| key.expose_secret());
     let bearer = key.map(|key| format!("Bearer {key}"));
@@ -101,7 +103,7 @@ async fn reach(name: &str, provider: &ProviderConfig, client: &Client) -> Check 
     match tokio::time::timeout(ANSWER_TIME, request).await {
         Err(_) => Check::fail(what, format!("{base} does not answer within 5 seconds"), cure),
         Ok(Err(error)) => Check::fail(what, format!("{base} cannot be reached: {error}"), cure),
-        Ok(Ok(response)) => judge(what, base, response.status(), key.is_some(), name),
+        Ok(Ok(response)) => judge(what, base, response.status(), provider.has_key(), name),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the stream of a session tells, read from the server's envelopes.
 
+use petasos_models::presets::key_variable;
 use serde_json::Value;
 
 /// What an agent says.
@@ -76,6 +77,21 @@ impl Happening {
 }
 
 impl Stop {
+    /// The same in the words of somebody whose shell may have the key that a running server lacks. `server` is where
+    /// that server is.
+    pub(crate) fn in_server(self, server: Option<&str>, model: &str) -> Stop {
+        match (self, server) {
+            (Stop::Failed { code, message }, Some(url)) => {
+                let cure = lacking(&code, url, model);
+                Stop::Failed {
+                    message: cure.map_or(message.clone(), |cure| format!("{cure}\n  {message}")),
+                    code,
+                }
+            }
+            (stop, _) => stop,
+        }
+    }
+
     /// Reads a stop reason.
     pub(crate) fn read(reason: &Value) -> Stop {
         match reason["type"].as_str().unwrap_or_default() {
@@ -84,6 +100,20 @@ impl Stop {
             _ if reason["interrupted"] == true => Stop::Interrupted,
             _ => reason["reason"].as_str().map_or(Stop::End, |cut| Stop::CutShort(cut.to_owned())),
         }
+    }
+}
+
+/// What a running server needs for a model that it could not call.
+fn lacking(code: &str, url: &str, model: &str) -> Option<String> {
+    let provider = model.split('/').next().unwrap_or_default();
+    match (code, key_variable(provider)) {
+        ("model_missing_key" | "model_unknown_provider", Some(variable)) => Some(format!(
+            "the running server at {url} has no key for {provider}; set {variable} in its environment and restart it"
+        )),
+        ("model_unknown_provider", None) => Some(format!(
+            "the running server at {url} has no provider {provider}; add it to its config.yaml and restart it"
+        )),
+        _ => None,
     }
 }
 

@@ -121,6 +121,8 @@ async fn turn(
     if args.verbose {
         screen.line_beside(&format!("session {}", conversation.session_id().unwrap_or_default()))?;
     }
+    let server = connection.running_server();
+    let stop = stop.map(|stop| stop.in_server(server.as_deref(), &conversation.partner().model));
     Ok(tell(stop, &session))
 }
 

@@ -29,6 +29,7 @@ mod hooks;
 mod installation;
 mod keys;
 mod kill;
+mod models;
 mod plugins;
 mod proxies;
 mod reader_memory;

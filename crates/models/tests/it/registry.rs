@@ -72,3 +72,43 @@ async fn each_kind_sends_its_path_and_headers() {
         assert_eq!(sent.body["stream"], true);
     }
 }
+
+#[test]
+fn what_a_model_takes_is_known_of_each_model_by_itself() {
+    use petasos_models::{Catalog, ModelFacts};
+
+    let mut blind = ProviderConfig::new(ProviderKind::Openai, None);
+    blind.base_url = "http://127.0.0.1:1/v1".to_owned();
+    let local = blind.clone();
+    blind.images = false;
+    let providers = BTreeMap::from([("blind".to_owned(), blind), ("local".to_owned(), local)]);
+    let sees = ModelFacts { images: Some(true), ..ModelFacts::default() };
+    let catalog = Catalog { models: [("blind/eye*".to_owned(), sees)].into(), ..Catalog::default() };
+    let models = Models::new(providers, Settings::default(), client()).with_catalog(catalog);
+    for (model, images, files) in [
+        ("local/llama3.3:70b", false, false),
+        ("local/qwen3-vl-8b", true, false),
+        ("local/whatever", true, false),
+        ("local/claude-opus-4-5", true, true),
+        ("blind/claude-opus-4-5", false, true),
+        ("blind/eye-2", true, false),
+        ("demo/fast", false, false),
+        ("nobody/claude-opus-4-5", false, false),
+    ] {
+        assert_eq!((models.takes_images(model), models.takes_files(model)), (images, files), "{model}");
+    }
+}
+
+#[test]
+fn a_vendor_without_a_key_names_its_own_variable() {
+    let mut config = ProviderConfig::new(ProviderKind::Openai, None);
+    config.base_url = "https://api.deepseek.com/v1".to_owned();
+    let providers = BTreeMap::from([("mine".to_owned(), config)]);
+    let models = Models::new(providers, Settings::default(), client());
+    let error = error_of(&models, "mine/deepseek-chat");
+    assert_eq!(error.code, Error::MISSING_KEY);
+    assert!(error.message.contains("Set DEEPSEEK_API_KEY, or api_key under providers.mine"), "{error}");
+    assert!(error_of(&models, "groq/x").message.contains("Set GROQ_API_KEY"));
+    assert!(error_of(&models, "ollama/x").message.contains("Add `ollama: {}`"));
+    assert_eq!(models.provider_kinds(), [("demo", "demo"), ("mine", "openai")]);
+}

@@ -32,3 +32,19 @@ async fn what_the_kernel_cannot_keep_is_told_to_administrators() {
     let here = promises(Kernel::default()).await;
     assert_eq!(told(&here, "commands cannot reach the network")["by"], "seccomp");
 }
+
+#[tokio::test]
+async fn providers_are_told_without_their_keys() {
+    let server = TestServer::start().await;
+    let about = server.client.get("/v1/server").await.expect(200);
+    let kinds = [
+        ("anthropic", "anthropic"),
+        ("demo", "demo"),
+        ("nobody", "openai"),
+        ("openai", "openai"),
+        ("responses", "openai-responses"),
+    ];
+    let told: Vec<Value> = kinds.iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect();
+    assert_eq!(about["providers"], json!(told), "{about}");
+    assert!(!about.to_string().contains("sk-test"), "{about}");
+}

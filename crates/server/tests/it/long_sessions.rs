@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// A server whose models read 4,000 tokens, so that contexts are compacted at 3,000.
 async fn server() -> TestServer {
-    let facts = ModelFacts { context_window: Some(4_000), prices: None };
+    let facts = ModelFacts { context_window: Some(4_000), ..ModelFacts::default() };
     let catalog = Catalog { models: [("*".to_owned(), facts)].into(), ..Catalog::default() };
     TestServer::start_with(Setup { catalog, ..Setup::default() }).await
 }

@@ -105,7 +105,7 @@ def hide(result, **kwargs):
 def register(ctx):
     ctx.register_hook("transform_tool_result", hide)
 "#;
-    let facts = ModelFacts { context_window: Some(4_000), prices: None };
+    let facts = ModelFacts { context_window: Some(4_000), ..ModelFacts::default() };
     let catalog = Catalog { models: [("*".to_owned(), facts)].into(), ..Catalog::default() };
     let (server, _home) = start_with(plugin, Setup { catalog, ..Setup::default() }).await;
     let session = session(&server).await;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// A server whose models cost 2 for a million tokens read, 1 if cached, and 10 for a million written.
 async fn server(limits: Limits) -> TestServer {
     let prices = Prices { input: 2.0, output: 10.0, cached_input: Some(1.0), cache_write: None };
-    let facts = ModelFacts { context_window: None, prices: Some(prices) };
+    let facts = ModelFacts { prices: Some(prices), ..ModelFacts::default() };
     let catalog = Catalog { models: [("openai/*".to_owned(), facts)].into(), ..Catalog::default() };
     TestServer::start_with(Setup { catalog, limits, ..Setup::default() }).await
 }

@@ -21,7 +21,7 @@ pub(crate) use self::commands::{
 };
 pub(crate) use self::kept::{Memory, Skills};
 pub(crate) use self::limits::{AtBudget, Limits};
-pub(crate) use self::models::{Compaction, Facts, Models, Provider};
+pub(crate) use self::models::{Compaction, Facts, Kind, Models, Provider};
 pub(crate) use self::operation::{
     Backups, Cors, Log, LogFormat, Metrics, Rate, Traces, UnknownFields, WorkspaceFiles,
 };
