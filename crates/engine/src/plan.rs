@@ -123,9 +123,10 @@ impl Planner<'_> {
     }
 }
 
-/// Whether the arguments of an answer that ended at its limit are all there.
+/// Whether the arguments of an answer that ended at its limit are all there. Some vendors send an empty object for a call
+/// whose arguments had not begun.
 fn is_whole(arguments: &str) -> bool {
-    matches!(serde_json::from_str(arguments), Ok(Value::Object(_)))
+    matches!(serde_json::from_str(arguments), Ok(Value::Object(input)) if !input.is_empty())
 }
 
 pub(crate) fn read_arguments(arguments: &str) -> Result<Map<String, Value>, String> {

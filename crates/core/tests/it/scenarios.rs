@@ -330,8 +330,13 @@ fn limits_stop_a_runaway_with_a_reason() {
 fn cut_answers_end_the_turn_with_the_reason() {
     let mut world = World::new();
     world.message("go").unwrap();
+    // Calls go on where the answer was cut, three times in a row.
     let spec = AnswerSpec { stop: Stop::MaxTokens, ..says(true, &[RUN]) };
-    world.model_answers(&spec);
+    for _ in 0..3 {
+        assert_eq!(world.last_stop(), None);
+        world.model_answers(&spec);
+        world.tool_finishes(0, false);
+    }
     assert_eq!(
         world.last_stop(),
         Some(&StopReason::EndTurn { reason: Some(CutShort::MaxTokens), interrupted: false })

@@ -280,7 +280,7 @@ impl World {
             stop: spec.stop,
             has_cut_call,
             call_data: Vec::new(),
-            left_out: vec!["seed"],
+            left_out: Vec::new(),
             shows_typing: self.shows_typing,
         });
         self.feed(Input::ModelFinished { call, model: "demo/x".into(), outcome }).unwrap()

@@ -62,14 +62,16 @@ async fn a_call_that_is_refused_unread_neither_begins_nor_ends() {
 }
 
 #[tokio::test]
-async fn hooks_do_not_hear_of_the_calls_of_an_answer_that_was_cut_short() {
+async fn hooks_do_not_hear_of_calls_that_were_cut_or_declined() {
     let hooks = Recorder::new();
     let world = World::with(Setup::default().with_hooks(&hooks)).await;
     let id = world.session().await;
-    for stop in [Stop::MaxTokens, Stop::Refusal] {
-        world.model.script([Reply::text("Let me see.").and_tool_call("todo", json!({})).stop(stop)]);
-        world.turn(&id, "go").await;
-    }
+    let call = |arguments| Reply::text("Let me see.").and_tool_call("todo", arguments);
+    let cut = [json!({}), json!("{\"todos\": [")].map(|arguments| call(arguments).stop(Stop::MaxTokens));
+    world.model.script(cut.into_iter().chain([Reply::text("Done.")]));
+    world.turn(&id, "go").await;
+    world.model.script([call(json!({ "todos": [] })).stop(Stop::Refusal)]);
+    world.turn(&id, "go on").await;
     hooks.wait_for("on_session_end", 2).await;
     assert_eq!(hooks.order(&["pre_tool_call", "post_tool_call"]), [""; 0]);
 }
