@@ -29,9 +29,9 @@ pub struct SessionSettings {
     /// The model, in place of the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How the model is asked, over what the agent says.
-    #[serde(default, skip_serializing_if = "ModelSettings::is_empty")]
-    pub model_settings: ModelSettings,
+    /// How the model is asked, over what the agent says. Boxed, because the settings are part of every event's size.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub model_settings: Box<ModelSettings>,
     /// Whether nobody is there to be asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unattended: bool,
@@ -73,6 +73,10 @@ pub struct EnabledTool {
     pub trust: bool,
 }
 
+fn is_empty(settings: &ModelSettings) -> bool {
+    settings.is_empty()
+}
+
 impl SessionSettings {
     /// The settings after a change of the model and of how it is asked. The error names the field.
     pub fn with_model(
@@ -92,7 +96,7 @@ impl SessionSettings {
                 let dot = if name.is_empty() { "" } else { "." };
                 InvalidSetting { name: format!("modelSettings{dot}{name}"), problem }
             };
-            changed.model_settings = self.model_settings.changed(change).map_err(named)?;
+            changed.model_settings = Box::new(self.model_settings.changed(change).map_err(named)?);
         }
         Ok(changed)
     }

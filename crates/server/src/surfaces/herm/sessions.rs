@@ -162,7 +162,7 @@ struct OwnModel {
 impl OwnModel {
     fn new(session: Session, settings: Option<SessionSettings>) -> Self {
         let SessionSettings { model, model_settings, .. } = settings.unwrap_or_default();
-        OwnModel { session, model, model_settings: Some(model_settings).filter(|own| !own.is_empty()) }
+        OwnModel { session, model, model_settings: Some(*model_settings).filter(|own| !own.is_empty()) }
     }
 }
 
