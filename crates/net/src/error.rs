@@ -39,9 +39,9 @@ pub enum Error {
         problem: String,
     },
     /// The proxy on the way could not be reached, or does not let the request through.
-    #[error("could not reach {host} through the proxy {proxy}: {problem}")]
+    #[error("could not reach {host}: {problem}")]
     Proxy {
-        /// The host that was asked for.
+        /// The host that was asked for, and through which proxy.
         host: String,
         /// The proxy, without user and password.
         proxy: String,

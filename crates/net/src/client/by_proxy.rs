@@ -59,7 +59,7 @@ impl Client {
         let dial = Dial { host: &host, patience: self.pool.options.connect_timeout, way };
         let inner = self.pool.links.send(&key, &dial, request, repeat).await?;
         if is_forwarded && inner.head.status == http::StatusCode::PROXY_AUTHENTICATION_REQUIRED {
-            return Err(refused(proxy, &name, inner.head.status));
+            return Err(refused(proxy, &host, inner.head.status));
         }
         Ok(Response::new(Inner::Plain(Box::new(inner)), host, Some(proxy)))
     }
