@@ -118,7 +118,7 @@ impl Catalog {
 
     /// What a use of a model costs, in billionths; none if its prices are not known.
     pub fn cost_nanos(&self, model: &str, usage: &Usage) -> Option<u64> {
-        self.facts(model).prices.map(|prices| prices.cost_nanos(usage))
+        self.prices(model).map(|prices| prices.cost_nanos(usage))
     }
 
     /// All that is known about a model.
