@@ -122,6 +122,17 @@ mod tests {
     }
 
     #[test]
+    fn counts_outlive_a_restart() {
+        let mut failed = FailedCalls::default();
+        (1..=4).for_each(|made_by| failed.note(7, "read_file", true, made_by));
+        let stored = serde_json::to_vec(&failed).unwrap();
+        let mut read: FailedCalls = serde_json::from_slice(&stored).unwrap();
+        assert_eq!(read, failed);
+        read.note(7, "read_file", true, 5);
+        assert_eq!(read.looping(), Some("read_file"));
+    }
+
+    #[test]
     fn stored_keys_keep_their_values() {
         assert_eq!(key(&json!({ "path": "." })), 6_008_370_601_808_334_547);
     }

@@ -153,6 +153,7 @@ pub struct Sandbox {
 struct Shared {
     settings: Settings,
     supervisor: Supervisor,
+    groups: Option<&'static Groups>,
     found: OnceLock<Found>,
 }
 
@@ -161,7 +162,6 @@ struct Shared {
 struct Found {
     report: Report,
     namespaces: Option<Namespaces>,
-    groups: Option<&'static Groups>,
 }
 
 impl Shared {
@@ -170,9 +170,8 @@ impl Shared {
         self.found.get_or_init(|| {
             let wanted = self.settings.kernel.namespaces && self.settings.backend == Backend::Landlock;
             let namespaces = if wanted { self.supervisor.namespaces() } else { None };
-            let groups = Groups::find();
-            let report = Report::of(&self.settings, namespaces, groups.is_some());
-            Found { report, namespaces, groups }
+            let report = Report::of(&self.settings, namespaces, self.groups.is_some());
+            Found { report, namespaces }
         })
     }
 }
@@ -180,7 +179,9 @@ impl Shared {
 impl Sandbox {
     /// Starts nothing yet: with the first command, or the first [`Sandbox::report`], it looks at what the system can do.
     pub fn new(settings: Settings, supervisor: Supervisor) -> Self {
-        Sandbox { shared: Arc::new(Shared { settings, supervisor, found: OnceLock::new() }) }
+        // A control group can only be divided while this process has started no other in it, such as those of hooks.
+        let groups = Groups::find();
+        Sandbox { shared: Arc::new(Shared { settings, supervisor, groups, found: OnceLock::new() }) }
     }
 
     /// How commands are run.
@@ -272,7 +273,7 @@ impl Sandbox {
 
     /// Makes a control group for a job, if there can be one.
     fn group(&self, job: &mut Job) -> Result<Option<Group>> {
-        let Some(groups) = self.shared.found().groups else { return Ok(None) };
+        let Some(groups) = self.shared.groups else { return Ok(None) };
         let group = groups.make(&job.limits)?;
         job.group = Some(group.path().to_owned());
         Ok(Some(group))
